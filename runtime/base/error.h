@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// Where something stands in a text file. Lines and columns count from 1; 0 means "unknown".
+/// A position in a text file. Lines and columns count from 1; 0 means "unknown".
 struct Location {
   std::string file;
   int line = 0;

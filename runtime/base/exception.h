@@ -7,8 +7,8 @@ namespace sheaf {
 
 inline constexpr const char* kNoMemory = "not enough memory";
 
-/// In a catch block, at the edge of what promises not to throw: what was thrown as an Error, std::bad_alloc as kNoMemory, also
-/// where there is no memory for one, anything else as an internal error.
+/// For a catch block at the edge of code that promises not to throw: turns an Error back into itself, std::bad_alloc into
+/// kNoMemory (without needing memory), and anything else into an internal error.
 Error error_of_exception() noexcept;
 
 }  // namespace sheaf

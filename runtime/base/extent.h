@@ -1,4 +1,4 @@
-// Extents: sizes that are known only once a batch and a device list are: linear in the program's symbols.
+// Extents: sizes that become known with a batch and a device list: linear in the program's symbols.
 #pragma once
 
 #include "runtime/base/error.h"

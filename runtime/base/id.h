@@ -1,4 +1,4 @@
-// Positions in lists, of a type of their own for each kind of list, so that the number of a tensor can't stand for that of a lane.
+// Positions in lists, with a separate type for each kind of list, so that a tensor's number can't be used as a lane's.
 #pragma once
 
 #include <compare>
@@ -17,13 +17,13 @@ template <typename Of>
 class Id {
  public:
   constexpr Id() = default;  ///< none
-  /// What is negative is none.
+  /// Negative numbers are none.
   template <std::integral Number>
   constexpr explicit Id(Number number) : number_(static_cast<int32_t>(number)) {}
 
   constexpr explicit operator bool() const { return number_ >= 0; }
   constexpr size_t index() const { return static_cast<size_t>(number_); }
-  /// As plain data has it: -1 is none.
+  /// As in plain data: -1 is none.
   constexpr int number() const { return number_; }
   auto operator<=>(const Id&) const = default;
 
@@ -76,7 +76,7 @@ class IdVector : public std::vector<T> {
   using Plain::Plain;
   typename Plain::reference operator[](Key key) { return Plain::operator[](key.index()); }
   typename Plain::const_reference operator[](Key key) const { return Plain::operator[](key.index()); }
-  /// The position that add() gives next.
+  /// The position that the next add() returns.
   Key next() const { return Key(this->size()); }
   Key add(T element) {
     this->push_back(std::move(element));

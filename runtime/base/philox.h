@@ -1,5 +1,5 @@
 // Philox 4x32-10, a counter-based random generator (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy
-// as 1, 2, 3", SC 2011): the numbers at a counter depend on nothing but it and the key, so any part of a
+// as 1, 2, 3", SC 2011): the numbers at a counter depend only on it and the key, so any part of a
 // sequence can be drawn anywhere.
 #pragma once
 
@@ -23,7 +23,7 @@ inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t 
   return counter;
 }
 
-/// A sequence of random numbers of its own for each (seed, stream).
+/// A separate sequence of random numbers for each (seed, stream).
 class PhiloxSequence {
  public:
   PhiloxSequence(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
@@ -46,7 +46,7 @@ class PhiloxSequence {
   uint64_t stream_;
 };
 
-/// A number for a name, the same everywhere (FNV-1a): which stream something draws from.
+/// A number for a name, the same everywhere (FNV-1a): the stream from which the name's numbers are drawn.
 inline uint64_t stream_of(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;

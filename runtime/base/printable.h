@@ -1,4 +1,4 @@
-// Text of files and of command lines as messages may show it.
+// Makes text of files and command lines safe to show in messages.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace sheaf {
 /// UTF-8 and marks that turn text round as U+FFFD. With `tabs`, tabs stay as they are.
 std::string printable(std::string_view text, bool tabs = false);
 
-/// The same, of what may be very long: of a word of more than 200 bytes, and of more than 4,000 bytes in all, the middle is left out.
+/// The same for text that may be very long: leaves out the middle of words above 200 bytes, and of texts above 4,000 bytes.
 std::string shortened(std::string_view text);
 
 }  // namespace sheaf

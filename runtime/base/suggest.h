@@ -12,10 +12,10 @@ namespace sheaf {
 /// (optimal string alignment), letter case counting half as much as a letter; doubled, to stay integer.
 int edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate nearest to `name`, if it is near enough to be what was meant.
+/// The candidate nearest to `name`, if it is near enough to be the intended one.
 std::optional<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates);
 
-/// "; did you mean 'Linear'?" if there is a near candidate, else "; expected one of 'a', 'b'" where the list
+/// "; did you mean 'Linear'?" if there is a near candidate, else "; expected one of 'a', 'b'" if the list
 /// is short enough to be read, else nothing.
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);
 

@@ -1,4 +1,4 @@
-// The name that an output has while it isn't the final one, and that no signal leaves behind.
+// The name of an output until it gets its final one. No signal leaves such a file behind.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace sheaf {
 
-/// `name` as a file is called that isn't yet whole or not yet in its place: "w.safetensors.sheaf-new". `ending` tells
-/// apart those that must not meet. Shorter where a file's name could not be so long.
+/// The name of a file that isn't complete or not in its place yet: "w.safetensors.sheaf-new" for `name`. Different `ending`s
+/// keep files apart. It is shorter if a file's name could not be that long.
 std::string temporary_name(std::string_view name, std::string_view ending);
-/// What temporary_name() made `name` of; empty if it made none.
+/// The `name` from which temporary_name() made this one; empty if it didn't.
 std::string_view finished_name(std::string_view name);
 
 /// While one of these exists, a signal that ends the process removes the file first: HUP, INT, TERM, QUIT, PIPE, ALRM,
-/// USR1 and the like, as far as they still do what they do by default. A file that is gone by then does no harm. Where
+/// USR1 and the like, as long as they have their default action. A missing file does no harm. If
 /// more than 16 exist at once, the others are not guarded.
 class SignalGuard {
  public:

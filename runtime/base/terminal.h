@@ -1,4 +1,4 @@
-// What a terminal is told beyond plain text: colours, where the reader has a terminal and hasn't declined them.
+// Colours, if the reader has a terminal and hasn't declined them.
 #pragma once
 
 #include <cstdio>
@@ -7,8 +7,8 @@
 
 namespace sheaf {
 
-/// Escape sequences for parts of a text. All are empty where colours aren't wanted, so that code which prints need not
-/// ask.
+/// Escape sequences for parts of a text. All are empty if colours aren't wanted, so that printing code need not
+/// check.
 struct Palette {
   std::string_view error, warning, note;  ///< the word that begins a diagnostic
   std::string_view caret;                 ///< what points into a line of a file
@@ -24,13 +24,13 @@ struct Palette {
 bool is_terminal(std::FILE* stream);
 
 /// The colours for `stream`: none unless it is a terminal, and none if the environment has a NO_COLOR that isn't empty
-/// (https://no-color.org). FORCE_COLOR, not empty and not "0", colours what isn't a terminal too.
+/// (https://no-color.org). A FORCE_COLOR that isn't empty or "0" also colours streams that aren't terminals.
 Palette palette_of(std::FILE* stream);
 
 /// `text` with the headings of its tables painted: the lines above lines of ─ alone.
 std::string with_headings(std::string_view text, const Palette& palette);
 
-/// Columns of the terminal `stream`, or `otherwise` where it is none or doesn't say.
+/// Columns of the terminal `stream`, or `otherwise` if it isn't one or doesn't say.
 int columns_of(std::FILE* stream, int otherwise);
 
 }  // namespace sheaf

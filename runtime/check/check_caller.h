@@ -1,4 +1,4 @@
-// What `forward` and `backward`, the programs of callers who hold parameters, are to each other (internal to runtime/check).
+// How `forward` and `backward`, the programs for callers that own the parameters, must match (internal to runtime/check).
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// Both or neither are there. They take the same inputs, and settings besides; targets are `backward`'s alone. What `forward` gives
+/// Either both or neither exist. They take the same inputs and settings; only `backward` has targets. The outputs of `forward`
 /// are the first outputs of `backward`, which need no target. Nothing is updated. Both programs have been checked.
 Result<void> check_caller(const Plan& plan, const std::string& file);
 

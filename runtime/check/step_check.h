@@ -1,4 +1,4 @@
-// One step under check, with typed access to its operands and attributes (internal to runtime/plan).
+// One step being checked, with typed access to its operands and attributes (internal to runtime/check).
 #pragma once
 
 #include "runtime/check/check.h"
@@ -14,7 +14,7 @@
 
 namespace sheaf {
 
-/// A program under check and what its parts refer to by name.
+/// A program being checked, and the things its parts refer to by name.
 struct CheckScope {
   CheckScope(const Plan& plan, const Program& program);
 
@@ -26,8 +26,8 @@ struct CheckScope {
   std::unordered_map<std::string, const Parameter*> state;
 };
 
-/// Keeps the first problem; later queries get harmless answers, so an operation's checks need to stop only before they would
-/// use operands that aren't there.
+/// Keeps the first problem; later queries get harmless answers, so an operation's checks need to stop only before they
+/// use missing operands.
 class StepCheck {
  public:
   /// Indices of inputs and outputs must have been checked.
@@ -54,7 +54,7 @@ class StepCheck {
   /// The input of this role, or null.
   const Value* operand(std::string_view role) const;
 
-  /// Attributes have these names and no others; those not in `optional` are all there.
+  /// Attributes have these names and no others; all but those in `optional` are present.
   void attributes(std::initializer_list<std::string_view> required, std::initializer_list<std::string_view> optional = {});
   int64_t integer(const char* name, int64_t lowest, int64_t highest);
   std::vector<int64_t> integers(const char* name, size_t count, int64_t lowest, int64_t highest);
@@ -62,7 +62,7 @@ class StepCheck {
   std::string text(const char* name);
   /// The attribute "dim", made non-negative for `rank` dimensions.
   size_t dim(size_t rank);
-  /// Of a floating-point type; a workspace is uint8 of shape [1].
+  /// Has a floating-point type; a workspace is uint8 of shape [1].
   void floating(const Value& value, bool workspace = false);
   void rank(const Value& value, size_t rank);
   void shape(const Value& value, const Shape& expected);
@@ -77,8 +77,8 @@ class StepCheck {
   std::optional<std::string> problem_;
 };
 
-/// The problem with `extent` in something that stands at `place`: an unknown symbol, a chunk of another
-/// region, a number beyond what sizes may be; none if it is fine.
+/// The problem with `extent` in something at `place`: an unknown symbol, a chunk of another
+/// region, a number beyond the limits of sizes; none if it is fine.
 std::optional<std::string> problem_of(const Extent& extent, const CheckScope& scope, const Place& place);
 
 /// Checks one step of an executable program by its op.

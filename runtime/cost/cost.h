@@ -1,5 +1,5 @@
-// What an operation costs, whatever runs it: arithmetic and memory traffic by its definition and sizes. The one
-// piece of code that estimate, bench, trace and explain all take costs from.
+// The cost of an operation, whatever runs it: arithmetic and memory traffic by its definition and sizes. estimate, bench,
+// trace and explain all take costs from here.
 #pragma once
 
 #include "runtime/device/operation.h"
@@ -9,9 +9,9 @@
 
 namespace sheaf {
 
-/// Of one execution on one replica. A multiplication and an addition count as one operation each, as does any other
+/// For one execution on one replica. A multiplication and an addition count as one operation each, as does any other
 /// scalar function (exp, sqrt, max, a comparison); a convolution counts its padding as if it were data. So a
-/// library that saves arithmetic (Winograd) is measured by what it was asked for. Bytes: each operand once, at its
+/// library that saves arithmetic (Winograd) is measured by its task. Bytes: each operand once, at its
 /// full size, padding of its format included; what a cache saves isn't known here.
 struct Cost {
   double flops = 0;
@@ -34,7 +34,7 @@ Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSp
                     std::span<const TensorSpec> outputs);
 
 /// The type whose products an operation adds up: bfloat16 or float16 if it multiplies such operands, else float32
-/// (generated kernels, and all that is no matrix product, compute in f32: docs/precision.md).
+/// (generated kernels, and everything that isn't a matrix product, compute in f32: docs/precision.md).
 DType multiplied(Op op, std::span<const TensorSpec> inputs);
 
 /// The cost of a reorder or copy: its bytes read and written.

@@ -1,5 +1,5 @@
-// What a machine's devices can do, as data: measured by calibration, written by hand for a machine that isn't here, or
-// guessed from what is known of this one.
+// The speed of a machine's devices, as data: measured by calibration, written by hand for a machine that isn't here, or
+// guessed from what is known about this one.
 #pragma once
 
 #include "runtime/cost/roofline.h"
@@ -19,20 +19,20 @@ struct DeviceDescriptions {
   const DeviceDescription& of(const DeviceInfo& device) const;
 };
 
-/// What backends say without measuring (DeviceBackend::describe): a vector width and core count, usual bandwidths.
-/// `model`: of the kind that has it, this device's data sheet (DeviceBackend::models).
+/// What backends know without measuring (DeviceBackend::describe): a vector width and core count, usual bandwidths.
+/// `model`: for the kind that has it, this device's data sheet (DeviceBackend::models).
 DeviceDescriptions guessed_devices(const std::string& model = {});
 
 /// A file that `sheaf bench --calibrate` wrote, or one like it: {"sheaf_devices": "1.0", "cpu": {…}, "cuda": {…}};
-/// backends and figures that it leaves out are as guessed_devices(model) has them. Errors (located at the file): it cannot be read, another version,
-/// an unknown field, a figure that isn't a positive number.
+/// backends and figures that it leaves out are as guessed_devices(model) has them. Errors (located at the file): it cannot be
+/// read, another version, an unknown field, a figure that isn't a positive number.
 Result<DeviceDescriptions> read_devices(const std::string& file, const std::string& model = {});
 
 /// The text of such a file.
 std::string devices_text(const DeviceDescriptions& devices);
 
-/// What a lane of `threads` threads can do while `busy` threads work on lanes of its kind: bandwidth is shared.
-/// `op`, the type that it multiplies (multiplied()) and the bytes that it touches tell which of the rates apply.
+/// The rates of a lane of `threads` threads while `busy` threads work on lanes of its kind: bandwidth is shared.
+/// `op`, the type that it multiplies (multiplied()) and the bytes that it touches decide which of the rates apply.
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes);
 
 }  // namespace sheaf

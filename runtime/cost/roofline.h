@@ -1,4 +1,4 @@
-// What a device can do at best: how fast it computes, reads and writes, and starts an operation (Williams, Waterman
+// A device's best rates: how fast it computes, reads and writes, and starts an operation (Williams, Waterman
 // and Patterson, "Roofline", CACM 52(4), 2009).
 #pragma once
 
@@ -12,7 +12,7 @@ struct Roofline {
   double seconds_per_operation = 0;  ///< overhead of starting one
 };
 
-/// Where an operation stands under the roofline.
+/// The roofline's limit for an operation.
 enum class Bound { compute, memory, overhead };
 const char* name_of(Bound bound);
 

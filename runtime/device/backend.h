@@ -1,4 +1,4 @@
-// The kinds of devices. Each is a row of a table; runtime/session/open_devices.cpp has the project's own.
+// The kinds of devices. Each is a row of a table; runtime/session/open_devices.cpp has the project's rows.
 #pragma once
 
 #include "runtime/device/description.h"
@@ -19,29 +19,29 @@ struct DeviceListing {
 
 struct DeviceBackend {
   std::string_view name;  ///< the part in front of the colon in a device list
-  /// Device `index`, open. Errors: there is no such device, or nothing here to use it with; the message says why, and leaves
-  /// the device's name to the caller.
+  /// Opens device `index`. Errors: there is no such device, or this machine lacks what it needs; the message says why, and
+  /// leaves the device's name to the caller.
   Result<std::shared_ptr<Device>> (*open)(int index);
-  /// As plan_device() (runtime/session/open_devices.h), for a device of `model`, one of models(), or, if that is empty, of the first.
-  /// Null: what cannot be opened cannot be planned for either.
+  /// Like plan_device() (runtime/session/open_devices.h), for a device of `model`, one of models(), or, if that is empty, the
+  /// first. Null: a device that can't be opened can't be planned for either.
   std::shared_ptr<Device> (*plan)(int index, const std::string& why, const std::string& model) = nullptr;
-  /// Lists what there is, opening no more than necessary; null: nothing to list.
+  /// Lists the devices here, opening no more than necessary; null: nothing to list.
   DeviceListing (*enumerate)() = nullptr;
-  /// What is known about its devices' speed without measuring, of `model`, or, if that is empty, of any; null: nothing.
+  /// The speed of its devices as known without measuring, for `model`, or, if that is empty, for any; null: unknown.
   DeviceDescription (*describe)(const std::string& model) = nullptr;
-  /// The devices that it can describe: what --device-model takes ("h200"). Null: none.
+  /// The devices that it can describe: the names for --device-model ("h200"). Null: none.
   std::vector<std::string> (*models)() = nullptr;
 };
 
 const std::vector<const DeviceBackend*>& backends();
 std::vector<std::string> backend_names();
 
-/// Null if there is none of this name.
+/// Null if no backend has this name.
 const DeviceBackend* find_backend(std::string_view name);
 
-/// Adds `backend` after all others, or replaces the one of its name; without `replace` that one stays. It lives as long as the
-/// process. Before main(): the project's own (runtime/session/open_devices.cpp), which replace nothing, and a test's virtual
-/// devices.
+/// Adds `backend` after all others, or replaces the one with its name; without `replace` the existing one stays. It lives as
+/// long as the process. Called before main(): for the project's own (runtime/session/open_devices.cpp), which replace nothing,
+/// and a test's virtual devices.
 void register_backend(const DeviceBackend& backend, bool replace = true);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// A backend's calls of its driver during a step, shown in traces so that anybody can see that a step allocates nothing and
+// A backend's calls of its driver during a step, shown in traces so that you can see that a step allocates nothing and
 // waits only once.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace sheaf {
 class CallLog {
  public:
   struct Call {
-    const char* name = "";       ///< of static storage: "cuGraphLaunch"
+    const char* name = "";       ///< a string literal: "cuGraphLaunch"
     int device = -1;             ///< -1: none in particular
     int64_t begin = 0, end = 0;  ///< ticks (runtime/machine/tick_clock.h)
     unsigned thread = 0;         ///< set by note(): calls of one thread don't overlap
@@ -24,7 +24,7 @@ class CallLog {
   explicit CallLog(size_t capacity = 8192) : calls_(capacity) {}
 
   void start();
-  /// Ends it. The calls noted, in the order in which they ended; valid until the next start().
+  /// Ends logging. Returns the logged calls, in the order in which they ended; valid until the next start().
   std::span<const Call> stop();
   bool on() const { return on_.load(std::memory_order_relaxed); }
   void note(Call call);

@@ -1,4 +1,4 @@
-// This machine's CPU, as known without opening a device.
+// This machine's CPU, known without opening a device.
 #pragma once
 
 #include "runtime/device/device.h"

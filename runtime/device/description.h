@@ -10,27 +10,27 @@ namespace sheaf {
 
 /// Devices of one kind. Figures are in SI units: operations, bytes and seconds.
 struct DeviceDescription {
-  bool known = false;                ///< the figures are given, or this machine's; else those of any such device
+  bool known = false;                ///< the figures were given, or are this machine's; otherwise typical ones
   std::string model;                 ///< "AMD EPYC …"
-  int cores = 1;                     ///< of all devices that run on the host's cores together; 1 for others
+  int cores = 1;                     ///< shared by all devices that run on the host's cores; 1 for others
   double flops_per_second = 0;       ///< f32 matrix products, all cores
   double bytes_per_second = 0;       ///< memory traffic, all cores
   double core_bytes_per_second = 0;  ///< what a single core can move
-  double cache_bytes = 0;            ///< what fits here is moved at cache_bytes_per_second, all cores
+  double cache_bytes = 0;            ///< data that fits here moves at cache_bytes_per_second, all cores
   double cache_bytes_per_second = 0;
   double seconds_per_operation = 0;  ///< overhead of an operation; on an asynchronous device, of each launch
   double seconds_per_wait = 0;       ///< for one lane to see that another is done
   double copy_bytes_per_second = 0;  ///< from one device to another
-  double host_bytes_per_second = 0;  ///< from and to the host's memory, where that is another; 0: as the above
+  double host_bytes_per_second = 0;  ///< from and to the host's memory, if that is separate; 0: as the above
   double memory_bytes = 0;           ///< of one device
   /// Arithmetic rates of operations that don't reach the matrix products' rate, all cores.
   std::map<Op, double> operations;
-  /// The same two for bf16 operands, or f16 ones. 0: not known, then f32's; an operation that isn't listed gets its f32 rate
+  /// The same two for bf16 or f16 operands. 0: not known, then f32's; an operation that isn't listed gets its f32 rate
   /// times the ratio that matrix products have.
   double bf16_flops_per_second = 0;
   std::map<Op, double> bf16_operations;
-  /// Of a GPU: how many threads it keeps at once, and how long a load takes. A generated kernel moves no more bytes in that time than
-  /// its threads have asked for. 0: not known, then it moves bytes_per_second.
+  /// For a GPU: how many threads it runs at once, and how long a load takes. A generated kernel moves no more bytes in that
+  /// time than its threads have requested. 0: not known, then it moves bytes_per_second.
   double threads = 0, seconds_of_latency = 0;
 };
 

@@ -30,16 +30,16 @@ struct DeviceInfo {
       library;  ///< what its operations come from, and the instructions that this uses: "oneDNN 2.6.3, AVX-512 with bf16"
   int64_t memory_bytes = 0;
   int multiprocessors = 0;  ///< of a GPU
-  size_t alignment = 64;    ///< of what it allocates, and that its operations want of scratch memory; a power of 2, at least 64
+  size_t alignment = 64;    ///< of allocations, and required by its operations of scratch memory; a power of 2, at least 64
 
-  // What it can do, and does.
+  // Abilities and behaviour.
   bool asynchronous = false;        ///< queues return before the work is done
   bool shares_host_memory = false;  ///< its memory is the host's
-  bool uses_host_cores = false;     ///< its operations run on threads of the host, which its lanes share out
-  /// prepare() takes batch norm with the addition and the ReLU around it (runtime/bind/fuse_norms.h): batch_norm_train with
-  /// `activation`, `residual` and a mask as its workspace, batch_norm_backward with `activation` and the gradient of the residual.
+  bool uses_host_cores = false;     ///< its operations run on host threads, which its lanes divide
+  /// prepare() accepts batch norm with the addition and ReLU around it (runtime/bind/fuse_norms.h): batch_norm_train with
+  /// `activation`, `residual` and a mask as its workspace, batch_norm_backward with `activation` and the residual's gradient.
   bool fuses_norms = false;
-  /// For a device that is only planned for (plan_device()): why, and as what. Empty: it is there, and open.
+  /// For a device that is only planned for (plan_device()): why, and as what. Empty: it is present and open.
   std::string planned;
 };
 
@@ -62,7 +62,7 @@ class Event {
   virtual Result<void> synchronize() = 0;
 };
 
-/// Recorded work of a queue, to be launched at once, again and again (a CUDA graph).
+/// Recorded work of a queue, launched as a whole, again and again (a CUDA graph).
 class RecordedWork {
  public:
   virtual ~RecordedWork() = default;
@@ -84,11 +84,11 @@ struct CopyPart {
 };
 
 /// Ordered work on a device. Used by one thread at a time. None of these calls allocates host memory, except those that begin
-/// and end a recording. A call that fails is kept: synchronize() reports the first.
+/// and end a recording. A call's failure is kept: synchronize() reports the first.
 class Queue {
  public:
   virtual ~Queue() = default;
-  /// A run begins: no operation of it has failed yet. (Asynchronous queues clear the flag that `guarded` work reads.)
+  /// Begins a run: no operation of it has failed yet. (Asynchronous queues clear the flag that `guarded` work reads.)
   virtual void begin_run() {}
   /// Runs a bound operation of the same device. Buffers: inputs, then outputs, in the device's memory; they and
   /// `scratch` stay valid until the work is done, the array `buffers` itself until the call returns. `guarded`, on an
@@ -96,90 +96,90 @@ class Queue {
   virtual void launch(Executable& executable, void* const* buffers, void* scratch, bool guarded = false) = 0;
   /// Copies between any two memories that the device can reach: its own, the host's, another device's of its kind.
   virtual void copy(void* target, const void* source, const CopyShape& shape, bool guarded = false) = 0;
-  /// Copies several pieces of the host's memory to their places in `target`; on a queue that has to stage host data, in one
-  /// transfer. The bytes between them are left unspecified. Few bytes: a batch's labels, a learning rate.
+  /// Copies several pieces of the host's memory to their places in `target`; a queue that stages host data does so in one
+  /// transfer. The bytes between them are unspecified. For small data: a batch's labels, a learning rate.
   virtual void fetch(void* target, const void* const* sources, std::span<const CopyPart> parts) {
     for (size_t i = 0; i < parts.size(); ++i) {
       copy(static_cast<char*>(target) + parts[i].offset, sources[i], {parts[i].bytes, 1, 0, 0});
     }
   }
   virtual void record(Event& event) = 0;
-  /// `event` may be another device's, of another kind too. Errors, if this queue has to block for it: as Event::synchronize().
+  /// `event` may be another device's, even of another kind. Errors, if this queue has to block for it: as Event::synchronize().
   virtual Result<void> wait(Event& event) = 0;
-  /// Returns when all work is done; an error says what failed in it, or what ran last when the deadline had passed.
+  /// Returns when all work is done; an error says what failed in it, or what ran last when the deadline passed.
   virtual Result<void> synchronize() = 0;
 
   /// Whether this queue can record work; the functions below are for queues that can.
   virtual bool records() const { return false; }
-  /// From here to end_recording(), launch() and copy() within the device only record what they would do.
+  /// From here to end_recording(), launch() and copy() within the device only record their work.
   virtual Result<void> begin_recording() { return Error("this queue cannot record work"); }
   virtual Result<std::unique_ptr<RecordedWork>> end_recording() { return Error("this queue cannot record work"); }
   virtual void replay(RecordedWork& work) {}
 };
 
-/// Several distinct devices of one kind send each other buffers in one call. `buffers`: for each of `parts`, one buffer per
+/// Several distinct devices of one kind exchange buffers in one call. `buffers`: for each of `parts`, one buffer per
 /// member.
 struct CollectiveRequest {
   enum Kind {
     broadcast,  ///< root's buffers to all others'
-    gather,     ///< every other member's buffers to buffers of the root's: the root has one for each part and other member
-    reduce,     ///< the sum of all members' to root's, in whatever order the library takes
+    gather,     ///< every other member's buffers to root's: the root has one for each part and other member
+    reduce,     ///< the sum of all members' buffers to root's, in the library's order
   } kind = broadcast;
   int root = 0;               ///< a rank: position among the members
   std::vector<size_t> parts;  ///< bytes of each
   DType dtype = DType::float32;
   std::string what;              ///< for messages and explain: "gradients of 12 parameters"
-  Seconds deadline = kDeadline;  ///< of a first run, if preparing takes one
+  Seconds deadline = kDeadline;  ///< for a first run, if preparing needs one
 };
 
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
-  /// Where calls to its driver are logged while a trace is recorded (runtime/device/call_log.h); null: there is no
+  /// The log of calls to its driver while a trace is recorded (runtime/device/call_log.h); null: there is no
   /// driver. Devices may share one.
   virtual CallLog* call_log() { return nullptr; }
-  /// Bytes that could be allocated now, as far as is known.
+  /// Bytes that could be allocated now, as far as known.
   virtual int64_t available_bytes() { return info().memory_bytes; }
   /// Devices with the same number share memory: a buffer of one can be used by the other. 0 is the host's.
   virtual int memory_space() const = 0;
-  /// Where it is in a world of several processes; null: it is this process's, as if there were no other.
+  /// Its place in a world of several processes; null: it belongs to this process, as if there were no other.
   virtual const WorldMember* member() const { return nullptr; }
   /// Memory of at least `bytes` (0 allowed) bytes, aligned as info() says; an error if there is not enough.
   virtual Result<void*> allocate(size_t bytes) = 0;
   virtual void release(void* memory) = 0;
-  /// A queue whose operations use `threads` threads of the host, if the device runs on its cores. A wait for it that sees no
-  /// progress for `deadline` ends with an error; a device whose queues work at once needs none.
+  /// A queue whose operations use `threads` host threads, if the device runs on the host's cores. A wait for it that sees no
+  /// progress for `deadline` ends with an error; devices whose queues work synchronously need none.
   virtual Result<std::unique_ptr<Queue>> open_queue(int threads, Seconds deadline = kDeadline) = 0;
   virtual Result<std::unique_ptr<Event>> make_event() = 0;
-  /// Loads what a plan carries for this kind of device; an error if it holds nothing that this one can run.
+  /// Loads a plan's kernels for this kind of device; an error if none of them runs on this one.
   virtual Result<std::shared_ptr<const Kernels>> load_kernels(const Plan& plan) = 0;
-  /// Whether it has `op`, a library operation, for a first input of type `dtype`: what prepare() then takes, but for sizes. The
-  /// error is the reason why not, and where possible the mend.
+  /// Whether it has `op`, a library operation, for a first input of type `dtype`: then prepare() accepts it, sizes permitting.
+  /// The error says why not, and where possible how to fix it.
   virtual Result<void> supports(Op op, DType dtype) { return {}; }
-  /// Binds a library operation that it supports, or a generated kernel (`request.kernels` must be this device's), to sizes. Errors
-  /// leave the layer and the operation to the caller: see prepare_on().
+  /// Binds a library operation that it supports, or a generated kernel (`request.kernels` must be this device's), to sizes.
+  /// Errors leave the layer and the operation to the caller: see prepare_on().
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
   /// An operation that copies a tensor into another format (same dims and dtype).
   virtual Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) = 0;
-  /// The spec of a tensor of `dtype` whose elements lie as those of `tensor`; plain if there is no such format.
+  /// The spec of a tensor of `dtype` with the same element layout as `tensor`; plain if there is no such format.
   virtual TensorSpec same_layout(const TensorSpec& tensor, DType dtype) { return plain_tensor(dtype, tensor.dims); }
-  /// One operation that does what all of `parts` do, in one launch; their buffers follow each other. Null if there is none: the
+  /// One operation that does the work of all `parts` in one launch; their buffers follow each other. Null if there is none: the
   /// parts are not the same generated kernel over elements. The parts stay as they are.
   virtual std::unique_ptr<Executable> merge(std::span<Executable* const> parts) { return nullptr; }
-  /// By member, this device being the first: the operation that it launches. An empty list if these devices have no
+  /// By member, starting with this device: the operation that it launches. An empty list if these devices have no
   /// collectives: then copies do the work. Buffers of an operation: broadcast: the parts'; gather: root: for each other member
-  /// its parts, in rank order; others: their parts; reduce: the parts', root's being also the results.
+  /// its parts, in rank order; others: their parts; reduce: the parts', root's also being the results.
   virtual Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request, std::span<Device* const> members) {
     return std::vector<Prepared>{};
   }
 };
 
-/// Another process has it: here it stands for itself, with neither memory nor queues that work.
+/// Stands for another process's device: it has neither memory nor working queues.
 inline bool elsewhere(const Device& device) { return device.member() && !device.member()->here(); }
 
-/// Asks whether `device` supports the operation, then prepares it. Errors: "layer 'x': operation 'conv': " and why, at the step's
-/// place.
+/// Asks whether `device` supports the operation, then prepares it. Errors: "layer 'x': operation 'conv': " and why, at the
+/// step's place.
 Result<Prepared> prepare_on(Device& device, const PrepareRequest& request);
 
 }  // namespace sheaf

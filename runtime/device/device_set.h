@@ -1,4 +1,4 @@
-// The devices of a run, opened, and the lanes that they make.
+// The opened devices of a run, and the lanes that they make.
 #pragma once
 
 #include "runtime/base/id.h"
@@ -11,20 +11,20 @@
 
 namespace sheaf {
 
-/// Among a device set's lanes.
+/// A position among a device set's lanes.
 using LaneId = Id<struct Lane>;
 inline constexpr LaneId kHostLane{0};
 
 /// Lane 0 is the host; entry k of the device list is lane k + 1. A device listed twice makes two lanes, each with
 /// an equal share of the cores, so that cpu:0,cpu:0 and cpu:0,cpu:1 compute the same bits. With shards, all lists do. In
 /// host-only mode, and if the list is one CPU device (whose share is all cores), the host's lane serves for that entry too.
-/// In a world of several processes each rank has a lane for its messages, behind those of the entries; the host's is rank 0's.
+/// In a world of several processes each rank has a lane for its messages, after those of the entries; the host's is rank 0's.
 class DeviceSet {
  public:
-  /// `host` runs host steps with `threads` threads; those of `entries` that run on its cores divide them among themselves (each
+  /// `host` runs host steps with `threads` threads; those of `entries` that run on its cores divide them (each gets
   /// at least 1). `names[k]` is what messages call entry k. Without entries: host-only mode. `shards`: parts that each region
   /// cuts its rows into, whatever the entries; then every lane has as many threads as if there were one for each shard, since
-  /// how a library adds up may depend on their number. 0: a part for each device.
+  /// the order in which a library adds may depend on their number. 0: a part for each device.
   /// Either no entry is a member of a world, or all are, in the order of their ranks, and `host` is rank 0's.
   DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries, std::vector<std::string> names,
             int threads, int shards = 0);
@@ -34,25 +34,25 @@ class DeviceSet {
   IdRange<LaneId> lanes() const { return IdRange<LaneId>(merged_ ? 1 : entries_.size() + 1 + first_entries_.size()); }
   /// The lane of entry `k`; in host-only mode the host's, whatever k is.
   LaneId lane_of_entry(int k) const { return merged_ ? kHostLane : LaneId(k + 1); }
-  /// The entry that a lane is; -1: the host.
+  /// The entry of a lane; -1: the host.
   static int entry_of_lane(LaneId lane) { return lane.number() - 1; }
-  /// The device in whose memory a lane works; a message lane's is its rank's first.
+  /// The device in whose memory a lane works; for a message lane its rank's first.
   Device& device(LaneId lane) const {
     if (lane == kHostLane) return *host_;
     const size_t entry = lane.index() - 1;
     return *entries_[entry < entries_.size() ? entry : first_entries_[entry - entries_.size()]];
   }
   Device& host() const { return *host_; }
-  /// The world whose processes have the devices; null: this one has all of them.
+  /// The world whose processes have the devices; null: this process has all of them.
   World* world() const { return first_entries_.empty() ? nullptr : entries_[0]->member()->world.get(); }
   /// The lane for the messages of `rank`, in a world.
   LaneId message_lane(int rank) const { return LaneId(entries_.size() + 1 + static_cast<size_t>(rank)); }
-  /// The rank whose process runs a lane; without a world 0.
+  /// The rank whose process runs a lane; 0 without a world.
   int rank(LaneId lane) const { return device(lane).member() ? device(lane).member()->rank : 0; }
   bool here(LaneId lane) const { return !elsewhere(device(lane)); }
   /// Whether some entry's queues return before its work is done.
   bool any_asynchronous() const;
-  /// Whether some device isn't there, so that bindings can only be planned.
+  /// Whether some device is absent, so that bindings can only be planned.
   bool planned() const;
   int threads(LaneId lane) const;
   int shards() const { return shards_; }
@@ -61,7 +61,7 @@ class DeviceSet {
   /// The name of entry `k` as listed ("host" in host-only mode).
   const std::string& entry_name(int k) const { return entry_names_[static_cast<size_t>(host_only() ? 0 : k)]; }
 
-  /// The entry of each of a region's replicas, as many as there may be: its devices' in order, or those that its shards run on;
+  /// The entry of each possible replica of a region: its devices' in order, or those that its shards run on;
   /// in host-only mode 0. Errors, located at the region: a device id beyond the list's end; more devices than shards.
   Result<std::vector<int>> region_entries(const Region& region) const;
 

@@ -1,20 +1,20 @@
-// How many launches an operation takes on a device with asynchronous queues, and what it reads more than once.
+// How many launches an operation needs on a device with asynchronous queues, and what it reads more than once.
 #pragma once
 
 #include "runtime/device/operation.h"
 
 namespace sheaf {
 
-/// What an execution puts into a queue: kernels, fills, calls of a library. Executables that know it are this too.
+/// What an execution puts into a queue: kernels, fills, library calls. Executables that know their launches implement it.
 class CountsLaunches {
  public:
   virtual ~CountsLaunches() = default;
   virtual int launches() const = 0;
-  /// Bytes of memory that its launches read beyond its operands' sizes: what one reads that another has read before, or made.
+  /// Bytes that its launches read beyond its operands' sizes: data that an earlier launch has already read, or made.
   virtual double bytes_again() const { return 0; }
 };
 
-/// Stands where a binding is only planned, for an operation of other than one launch.
+/// The executable of an operation that is only planned and needs other than one launch.
 class PlannedLaunches final : public Executable, public CountsLaunches {
  public:
   explicit PlannedLaunches(int launches, double bytes_again = 0) : launches_(launches), bytes_again_(bytes_again) {}
@@ -28,18 +28,18 @@ class PlannedLaunches final : public Executable, public CountsLaunches {
   double bytes_again_;
 };
 
-/// Null, as of any operation that is only planned, where there is one launch that reads everything once.
+/// Null, as for any operation that is only planned, if there is one launch that reads everything once.
 inline std::unique_ptr<Executable> planned_launches_of(int launches, double bytes_again = 0) {
   return launches == 1 && bytes_again == 0 ? nullptr : std::make_unique<PlannedLaunches>(launches, bytes_again);
 }
 
-/// One, where nobody says otherwise. `executable` may be null.
+/// One, unless `executable` knows otherwise; it may be null.
 inline int launches_of(const Executable* executable) {
   const auto* counting = dynamic_cast<const CountsLaunches*>(executable);
   return counting ? counting->launches() : 1;
 }
 
-/// None, where nobody says otherwise. `executable` may be null.
+/// None, unless `executable` knows otherwise; it may be null.
 inline double bytes_again_of(const Executable* executable) {
   const auto* counting = dynamic_cast<const CountsLaunches*>(executable);
   return counting ? counting->bytes_again() : 0;

@@ -13,8 +13,8 @@
 
 namespace sheaf {
 
-/// How a tensor's elements lie in memory. A null `format` is the plain one: dense, row-major, in the
-/// order of the dims. Anything else belongs to a backend (a oneDNN memory descriptor) and is compared by it.
+/// The layout of a tensor's elements in memory. A null `format` is the plain one: dense, row-major, in the
+/// order of the dims. Any other belongs to a backend (a oneDNN memory descriptor), which compares it.
 class Format {
  public:
   virtual ~Format() = default;
@@ -46,10 +46,10 @@ class Executable {
   /// nothing: what can fail fails in prepare(), unless `Prepared::can_fail` is set.
   virtual void run(void* const* buffers, void* scratch) = 0;
   /// For an operation that checks its data (an index beyond a table's end): why the last run() failed, empty if it
-  /// didn't. A failed run leaves its outputs unspecified, and touches no memory but its own.
+  /// didn't. A failed run leaves its outputs unspecified, and touches only its own memory.
   virtual std::string failure() const { return {}; }
   virtual bool failed() const { return false; }
-  /// Before run(), of an operation that can fail: whether the run has failed already, as far as this process knows.
+  /// Call it before run() of an operation that can fail: whether the run has failed already, as far as this process knows.
   virtual void tell(bool run_failed) {}
   /// Whether a queue that records work may record it too.
   virtual bool recordable() const { return true; }
@@ -57,15 +57,15 @@ class Executable {
   virtual bool guardable() const { return false; }
 };
 
-/// What a step sees when it is bound.
+/// What a step knows when it is bound.
 struct PrepareRequest {
   const Step& step;
   const Plan& plan;
-  std::span<const TensorSpec> inputs;   ///< in their present formats
-  std::span<const TensorSpec> outputs;  ///< dims and dtype; formats to be chosen by the operation
+  std::span<const TensorSpec> inputs;   ///< in their current formats
+  std::span<const TensorSpec> outputs;  ///< dims and dtype; the operation chooses the formats
   int threads = 1;                      ///< of the lane
   bool fast_numerics = false;           ///< --numerics fast: Winograd (CPU), TF32 (CUDA) allowed
-  /// Inputs that depend only on weights: they are reordered once, so any format may be requested.
+  /// Inputs that depend only on weights: they are reordered once, so the operation may request any format.
   std::span<const bool> constant;
   /// For op `kernel`: the loaded objects (null if a binding is only planned: then there is no executable), and the step's
   /// `extents` and `work` (for CPUs) with the symbols' values filled in.
@@ -75,7 +75,7 @@ struct PrepareRequest {
   bool explain = false;              ///< `Prepared::reason` names the alternatives too, which takes time to find out
   bool deterministic = true;         ///< --deterministic: no engine whose sums depend on the order of threads
   int64_t gpu_work = 0;              ///< as `work`, for the kernel's form for GPUs
-  const Choices* choices = nullptr;  ///< null: the device's model of costs chooses among its candidates
+  const Choices* choices = nullptr;  ///< null: the device's cost model chooses among its candidates
 };
 
 struct Prepared {
@@ -83,12 +83,12 @@ struct Prepared {
   std::vector<TensorSpec> inputs;   ///< as wanted; if one differs from the request, binding inserts a reorder
   std::vector<TensorSpec> outputs;  ///< as produced
   size_t scratch_bytes = 0;
-  /// For a device that is only planned for: why scratch_bytes, or what is kept for the backward pass, is not what a run takes,
-  /// and what was counted instead. Empty: it is.
+  /// For a device that is only planned for: why scratch_bytes, or the memory kept for the backward pass, differs from a run's,
+  /// and what was counted instead. Empty: it doesn't differ.
   std::string uncertain;
   std::string implementation;  ///< for explain: "jit:avx512_core", "generated", …
   std::string reason;          ///< for explain: why that one and not another, in a sentence or two
-  /// What `implementation` was chosen among; null: there is no other.
+  /// The candidates that `implementation` was chosen from; null: there is no other.
   std::shared_ptr<const Selection> selection;
   /// {input, output} pairs that may (or, if `must_alias`, must) share one buffer.
   std::vector<std::pair<int, int>> in_place;

@@ -5,9 +5,9 @@
 
 namespace sheaf {
 
-/// While one of these exists the calling thread takes no signals from outside, and neither do the threads that it starts: they stay
-/// so. oneDNN's generated products (x64:gemm:jit) keep data beyond the end of the stack, where the kernel would write a handler's
-/// frame: memory of others is overwritten. A handler for the calling thread itself wants an alternate stack (SA_ONSTACK).
+/// While one of these exists, the calling thread takes no signals from outside; threads that it starts meanwhile never
+/// do. oneDNN's generated products (x64:gemm:jit) keep data beyond the end of the stack, where the kernel would write a
+/// handler's frame and overwrite that data. A handler for the calling thread itself needs an alternate stack (SA_ONSTACK).
 class BlockedSignals {
  public:
   BlockedSignals();

@@ -1,5 +1,5 @@
-// The CPU's flag of invalid operations, by thread. It stays up from the first one on: an operation on numbers that has none for
-// a result, and a comparison or maximum of which one side is NaN. So it tells, at no cost, that there was no NaN.
+// The CPU's flag of invalid operations, per thread. It is set by an operation on numbers that has no numeric
+// result, and by a comparison or maximum with a NaN, and stays set. So it shows, at no cost, that there was no NaN.
 #pragma once
 
 #if defined(__x86_64__)
@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-/// Whether the calling thread's flag is up; takes it down.
+/// Whether the calling thread's flag is set; clears it.
 inline bool take_invalid_flag() {
 #if defined(__x86_64__)
   const unsigned state = _mm_getcsr();

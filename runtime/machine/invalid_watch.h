@@ -1,4 +1,4 @@
-// Looks out for NaN in what the calling thread and its team do.
+// Watches for NaN in the work of the calling thread and its team.
 #pragma once
 
 #include "runtime/machine/invalid_flag.h"
@@ -14,9 +14,9 @@ class InvalidWatch {
     take_invalid_flag();
     Team::own().forget_invalid();
   }
-  /// Whether there may have been NaN since: certainly not where it says no.
+  /// Whether there may have been a NaN since the start; if false, there certainly was none.
   bool raised() const {
-    // Threads of libgomp's own can't be asked.
+    // libgomp's own threads can't be asked.
     return take_invalid_flag() || Team::own().saw_invalid() || !serves_openmp();
   }
 };

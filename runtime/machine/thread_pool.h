@@ -1,5 +1,5 @@
 // The one pool of CPU threads, which oneDNN uses too (runtime/machine/openmp.h). Each thread that starts parallel work (a
-// lane, or the caller of a run) has a team of its own there, of the size set with set_team_size().
+// lane, or the caller of a run) has its own team there, of the size set with set_team_size().
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class TeamSize {
 };
 
 /// Calls body(context, begin, end) on disjoint ranges that make up [0, work), on at most `threads` threads
-/// and with at least `grain` (>= 1) indices a thread; inline where one thread is enough. Never allocates
+/// and with at least `grain` (>= 1) indices a thread; inline if one thread is enough. Never allocates
 /// once the team exists.
 void parallel_ranges(int64_t work, int64_t grain, int threads, void (*body)(void* context, int64_t begin, int64_t end),
                      void* context);

@@ -1,5 +1,5 @@
-// A clock that is cheap enough to read around every operation: the processor's time stamp counter, which all cores of
-// today's machines share and which runs at one rate whatever their clocks do. Elsewhere std::chrono's steady clock.
+// A clock cheap enough to read around every operation: the processor's time stamp counter, which all cores of
+// today's machines share and which runs at one rate whatever their clocks do. On other machines, std::chrono's steady clock.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// Now, in ticks of unknown length since an unknown moment.
+/// The current time, in ticks of unknown length since an unknown moment.
 inline int64_t ticks() {
 #if defined(__x86_64__)
   return static_cast<int64_t>(__builtin_ia32_rdtsc());
@@ -16,13 +16,13 @@ inline int64_t ticks() {
 #endif
 }
 
-/// From ticks to nanoseconds since it was made. Ticks are measured against the steady clock over as long as it has
-/// been there, at least some milliseconds.
+/// Converts ticks to nanoseconds since it was made. Ticks are measured against the steady clock over its whole
+/// lifetime, at least some milliseconds.
 class TickScale {
  public:
   TickScale() : ticks_(ticks()), time_(std::chrono::steady_clock::now()) {}
 
-  /// The scale as known by now; may wait until enough time has gone by to know it.
+  /// The scale as known so far; may wait until enough time has passed to know it.
   class Fixed {
    public:
     int64_t nanoseconds(int64_t at) const { return static_cast<int64_t>(static_cast<double>(at - first_) * per_tick_); }

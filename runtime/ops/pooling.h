@@ -10,7 +10,7 @@ bool takes_maximum(Op op);
 /// Whether its windows come from the sizes of input and result, rather than from attributes.
 bool is_adaptive(Op op);
 
-/// The error if a window's padding is more than half of what it spans: PyTorch's rule, so that each window has an element.
+/// An error if a window's padding is more than half of its span: PyTorch's rule, so that each window has an element.
 Result<void> check_pool_padding(const SlidingWindow& window);
 
 /// y's shape for x [N, C, s…] (or [C, s…], if `unbatched`).

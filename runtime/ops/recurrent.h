@@ -12,7 +12,7 @@ struct RecurrentSizes {
 };
 /// 4 of an LSTM, 3 of a GRU, 1 of an RNN.
 int64_t gates_of(Op op);
-/// The training step of a layer with so many gates.
+/// The training step of a layer with this many gates.
 Op recurrent_training(int64_t gates);
 RecurrentSizes recurrent_sizes(Op op, const nlohmann::ordered_json& attributes);
 
@@ -24,8 +24,8 @@ struct RecurrentWeight {
 /// last dimension of x.
 std::vector<RecurrentWeight> recurrent_weights(const RecurrentSizes& sizes, const Extent& features);
 
-/// Shapes of y and of a state for x [T, N, I], [N, T, I] (batch_first) or [T, I]: states are [layers · directions, N, H], or
-/// without N where x is.
+/// Shapes of y and of a state for x [T, N, I], [N, T, I] (batch_first) or [T, I]: states are [layers · directions, N, H],
+/// without N if x has none.
 std::pair<Shape, Shape> recurrent_results(const RecurrentSizes& sizes, const Shape& x);
 
 }  // namespace sheaf

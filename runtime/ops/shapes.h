@@ -1,4 +1,4 @@
-// What a rule of an operation sees: attributes within their bounds, and its operands' shapes by role.
+// The view that an operation's rule has of it: attributes within their bounds, and its operands' shapes by role.
 #pragma once
 
 #include "runtime/base/extent.h"
@@ -16,7 +16,7 @@ namespace sheaf {
 using Shape = std::vector<Extent>;
 std::string to_string(const Shape& shape);
 
-/// The symbol that the compiler's verifiers have for a size that a type doesn't tell. No plan has it.
+/// The symbol that the compiler's verifiers use for a size that a type doesn't state. No plan has it.
 inline constexpr const char* kUnknownSize = "?";
 bool is_unknown(const Extent& size);
 /// Equal, or one of them isn't known.
@@ -29,14 +29,14 @@ struct OpShapes {
   const nlohmann::ordered_json& attributes;
   std::span<const std::string> roles;  ///< of the inputs
   std::span<const Shape> inputs;
-  /// Results as a plan states them; none if the compiler infers them. For rules whose sizes are those of the result alone.
+  /// Results as a plan states them; none if the compiler infers them. For rules whose sizes come only from the result.
   std::span<const Shape> results = {};
   /// Whether x may lack the batch dimension, as a layer's input may in PyTorch. A plan's steps always have it.
   bool unbatched = false;
 
-  /// The operand of a role; null if the operation hasn't one.
+  /// The operand of a role; null if there is none.
   const Shape* find(std::string_view role) const;
-  /// The same of one that its traits require.
+  /// The same for an operand that the operation's traits require.
   const Shape& operand(std::string_view role) const { return *find(role); }
   int64_t integer(const char* name) const;
   std::vector<int64_t> integers(const char* name) const;
@@ -45,8 +45,8 @@ struct OpShapes {
   bool has(const char* name) const { return attributes.contains(name); }
 };
 
-/// A result. Its elements are those of the first operand; sums over rows (gradients of weights, statistics), which are float32
-/// whatever is added; or a workspace: what a backward operation needs, of a library's own format, uint8 [1] to a plan.
+/// A result. Its elements have the first operand's type; or it is a sum over rows (gradients of weights, statistics), which is
+/// always float32; or a workspace: data for a backward operation in a library's own format, uint8 [1] to a plan.
 struct ResultShape {
   enum Elements : uint8_t { alike, sums, workspace };
   Shape shape;
@@ -55,11 +55,11 @@ struct ResultShape {
 using ResultShapes = std::vector<ResultShape>;
 ResultShape workspace_result();
 
-/// An operation of known sizes, for what it costs.
+/// An operation of known sizes, for its cost.
 struct SizedOp {
   Op op;
   const nlohmann::ordered_json& attributes;
-  std::span<const std::string> roles;  ///< of the inputs; of what binding adds, none
+  std::span<const std::string> roles;  ///< of the inputs; empty for operations that binding adds
   std::vector<std::span<const int64_t>> inputs, outputs;
 
   std::span<const int64_t> input(std::string_view role) const;  ///< empty if there is none

@@ -1,5 +1,5 @@
-// All that is known of an operation beside its implementations: one row an operation, one file a family. The nn dialect's
-// shape inference, the plan's checker, binding, the backends, estimates and the page ask it; nobody asks how a name is spelt.
+// Everything known about an operation except its implementations: one row per operation, one file per family. The nn dialect's
+// shape inference, the plan's checker, binding, the backends, estimates and the page ask it; no code goes by a name's spelling.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -27,18 +27,18 @@ inline bool copies_to_replicas(const Movement& movement) {
   return movement.route == Route::to_replicas && movement.carries == Carries::whole;
 }
 
-/// Who brings an operation into a program.
+/// Where an operation comes from.
 enum class Source : uint8_t {
-  program,  ///< nn ops that are no library call, and what the compiler inserts
+  program,  ///< nn ops that aren't library calls, and operations that the compiler inserts
   library,  ///< nn ops of this name: a call into a backend's library
-  binding,  ///< what no plan has
+  binding,  ///< operations that no plan has
 };
 
 /// In a training step: forward as in inference, forward with a workspace for the gradient, or the gradient.
 enum class Pass : uint8_t { forward, training, backward };
 
-/// What each element of a result is a sum of, an activation aside: elements times fixed weights (averages), or products of
-/// operands' elements, of which narrow ones are multiplied as they are. Its error is told from a sum of magnitudes.
+/// What each element of a result is a sum of, apart from an activation: elements times fixed weights (averages), or products of
+/// operands' elements, where narrow ones are multiplied as they are. Its error follows from a sum of magnitudes.
 enum class Adds : uint8_t { nothing, elements, products };
 
 struct AttributeRow {
@@ -50,13 +50,13 @@ struct AttributeRow {
   bool implied = false;  ///< only on the nn op: in a plan the results' shapes imply it
 };
 
-/// The role of what a forward operation kept for its gradient.
+/// The role of data that a forward operation kept for its gradient.
 inline constexpr std::string_view kWorkspaceRole = "workspace";
 
 struct RoleRow {
   std::string_view name;
   bool optional = false;
-  /// Stands for all weights and biases of a recurrent layer (runtime/ops/recurrent.h).
+  /// Represents all weights and biases of a recurrent layer (runtime/ops/recurrent.h).
   bool recurrent_weights = false;
 };
 
@@ -73,9 +73,9 @@ struct OpTraits {
   double (*flops)(const SizedOp&) = nullptr;
   std::optional<Op> training = {};  ///< the same with a workspace as its last result
   Adds adds = Adds::nothing;
-  bool sums_rows = false;  ///< of no rows the result is zeros
-  bool centred = false;    ///< it subtracts from its first operand's elements their mean, a rounded sum
-  bool passes_on = false;  ///< its result has its first operand's elements, wherever it is
+  bool sums_rows = false;  ///< without rows the result is zeros
+  bool centred = false;    ///< subtracts from its first operand's elements their mean, a rounded sum
+  bool passes_on = false;  ///< its result consists of its first operand's elements, wherever it is
 };
 
 const OpTraits& traits(Op op);
@@ -85,17 +85,17 @@ inline bool moves(Op op) { return traits(op).movement.route != Route::none; }
 /// Whether it is a call into a backend's library.
 inline bool is_library(Op op) { return traits(op).source == Source::library; }
 
-/// Whether `result`, which `step` makes, is what it keeps for its gradient: in a library's own format, uint8 [1] to the plan.
+/// Whether `result`, which `step` makes, is kept for its gradient: in a library's own format, uint8 [1] to the plan.
 bool is_workspace(const Step& step, const Value& result);
 
-/// Attributes have the names of the op's row and values within its bounds; lists for spatial dimensions are of one length.
+/// Checks that attributes have the names of the op's row and values within bounds; lists for spatial dimensions, one length.
 Result<void> check_attributes(Op op, const nlohmann::ordered_json& attributes);
-/// Operands have the roles of its row, each at most once, the first one first.
+/// Checks that operands have the roles of its row, each at most once, the first one first.
 Result<void> check_roles(Op op, const nlohmann::ordered_json& attributes, std::span<const std::string> roles);
-/// Checks both, then applies the shape rule. For operations that have one.
+/// Checks both, then applies the shape rule. Only for operations that have one.
 Result<ResultShapes> result_shapes(const OpShapes& operation);
 
-// What operations have in common, for rows of flops.
+// Terms that operations share, for rows of flops.
 /// Scalar functions of the attribute `activation`, for each element.
 double activation_flops(const nlohmann::ordered_json& attributes);
 /// Bias, residual and activation at the end of an operation.
@@ -104,7 +104,7 @@ double epilogue_flops(const SizedOp& op);
 double bias_gradient_flops(const SizedOp& op);
 
 // The families' rows.
-std::span<const OpTraits> movements();  ///< data movement, and what has no family
+std::span<const OpTraits> movements();  ///< data movement, and operations without a family
 std::span<const OpTraits> linear_ops();
 std::span<const OpTraits> convolutions();
 std::span<const OpTraits> normalizations();

@@ -1,4 +1,4 @@
-// A window that moves along a dimension: the one rule of convolutions and pools.
+// A window that moves along a dimension: the one rule for convolutions and pools.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -27,7 +27,7 @@ inline constexpr int64_t kLargestSize = int64_t{1} << 40;
 /// batch and whose number of places isn't linear in it.
 Result<Extent> places(const Extent& size, const SlidingWindow& window);
 
-/// The windows of attributes that are a list each; empty lists stand for 1 (dilation) and 0 (padding).
+/// The windows given by attributes, one list each; empty lists mean 1 (dilation) and 0 (padding).
 std::vector<SlidingWindow> sliding_windows(std::span<const int64_t> sizes, std::span<const int64_t> stride,
                                            std::span<const int64_t> dilation, std::span<const int64_t> padding_begin,
                                            std::span<const int64_t> padding_end, bool ceil_mode);
@@ -35,7 +35,7 @@ std::vector<SlidingWindow> sliding_windows(std::span<const int64_t> sizes, std::
 /// `x` [N, C, s…] with its last dimensions replaced by the windows' places. Errors name the dimension.
 Result<Shape> places_in(const Shape& x, std::span<const SlidingWindow> windows);
 
-/// [N, C, s…], or [C, s…] where that may lack the batch; `what` names it.
+/// [N, C, s…], or [C, s…] if that may lack the batch; `what` names it.
 Result<void> check_image(const Shape& image, size_t spatial, bool unbatched, std::string_view what);
 
 }  // namespace sheaf

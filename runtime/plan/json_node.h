@@ -1,4 +1,4 @@
-// Typed access to a JSON document, with the path of what is wrong: "programs.infer.steps[3].inputs".
+// Typed access to a JSON document. Errors name the path: "programs.infer.steps[3].inputs".
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -14,14 +14,14 @@
 
 namespace sheaf {
 
-/// Keeps the first problem found; reading goes on with harmless values after it, so that readers need not ask
+/// Keeps the first problem found; reading continues with harmless values after it, so readers need not check
 /// after each field.
 struct JsonReading {
   std::string file;
   std::optional<Error> error;
 };
 
-/// A place in a document. Refers to its parent, which must outlive it.
+/// A position in a document. Refers to its parent, which must outlive it.
 class JsonNode {
  public:
   JsonNode(JsonReading& reading, const Json& json) : reading_(&reading), json_(&json) {}
@@ -35,7 +35,7 @@ class JsonNode {
   void only(std::span<const std::string_view> keys) const;
   void only(std::initializer_list<std::string_view> keys) const { only(std::span(keys.begin(), keys.size())); }
   bool has(const char* key) const { return json_->is_object() && json_->contains(key); }
-  /// A field that must be there.
+  /// A required field.
   JsonNode field(const char* key) const;
   JsonNode element(size_t index) const;
   /// Elements of a list; 0 and an error for anything else.

@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// The plan's kernel of this name (Step::kernel); null where there is none, as of a step that runs none.
+/// The plan's kernel of this name (Step::kernel); null if there is none, as for a step that runs none.
 inline const Kernel* find_kernel(const Plan& plan, const std::string& name) {
   const auto found =
       std::find_if(plan.kernels.begin(), plan.kernels.end(), [&](const Kernel& kernel) { return kernel.name == name; });

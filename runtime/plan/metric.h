@@ -1,4 +1,4 @@
-// What evaluation tells of a model beside its loss: "metrics" of a model file's training section.
+// What evaluation reports about a model besides its loss: "metrics" of a model file's training section.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@ enum class Metric { accuracy, top5_accuracy, f1, perplexity, mean_absolute_error
 struct MetricRow {
   Metric metric;
   std::string name;                 ///< in model files, reports and metrics files ("eval_" before it)
-  std::vector<std::string> losses;  ///< with whose targets it can be told
-  bool share;                       ///< a number from 0 to 1 of which more is better
+  std::vector<std::string> losses;  ///< the losses whose targets it can be computed from
+  bool share;                       ///< a number from 0 to 1; more is better
   std::string meaning;              ///< one line for people
 };
 

@@ -1,4 +1,4 @@
-// An operation, and what it is called. Which there are stands in runtime/plan/op_list.h, everything else about one in its
+// An operation and its name. runtime/plan/op_list.h lists them; everything else about one is in its
 // row of runtime/ops.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace sheaf {
 enum class Op : uint8_t;
 
 std::string to_string(Op op);
-/// The operation of this name; none if there is no such.
+/// The operation of this name; none if there is none.
 std::optional<Op> op_from_name(std::string_view name);
 
 }  // namespace sheaf

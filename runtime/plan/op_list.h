@@ -1,4 +1,4 @@
-// Which operations there are. Only who names one includes this; a file that hands them on or asks for their traits
+// The list of operations. Only code that names one includes this; files that pass them on or ask for their traits
 // (runtime/ops/traits.h) need not be compiled again when one is added.
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace sheaf {
 
-// Each is a list of row(name), by the name that plans, the nn dialect and reports have for the operation.
+// Each is a list of row(name), with the operation's name in plans, the nn dialect and reports.
 
 // clang-format off: a family a line
 
-/// `layer`: a node of a logical program; Step::type says of which layer. `kernel`: a generated kernel. `view`: the same
+/// `layer`: a node of a logical program; Step::type names the layer. `kernel`: a generated kernel. `view`: the same
 /// elements under another shape. Then data movement between places.
 #define SHEAF_PROGRAM_OPS(row) \
   row(layer) row(kernel) row(view) row(print) \
@@ -31,7 +31,7 @@ namespace sheaf {
 
 // clang-format on
 
-/// What binding adds: no plan has those.
+/// Operations that binding adds; no plan has them.
 #define SHEAF_BINDING_OPS(row) \
   row(check_finite) row(reorder) row(copy) row(update) row(broadcast) row(sum) row(share) row(send) row(receive) row(agree)
 

@@ -6,8 +6,8 @@
 
 namespace sheaf {
 
-/// forward: up to the loss, and all of inference. backward: gradients, up to the parameters' own. update: what makes new values
-/// of parameters and the optimiser's state of them, and adds them up over micro-batches.
+/// forward: up to the loss, and all of inference. backward: gradients, up to the parameters' own. update: computes new values
+/// of parameters and the optimiser's state from them, and adds them up over micro-batches.
 enum class Phase { forward, backward, update };
 
 std::string_view name_of(Phase phase);

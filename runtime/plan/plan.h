@@ -21,10 +21,10 @@ namespace sheaf {
 /// Among Plan::objects: PTX, which a GPU's driver compiles.
 inline constexpr const char* kPtxObject = "ptx";
 
-/// JSON that keeps the order of keys, so a plan reads in the order in which it was written.
+/// JSON that keeps the order of keys, so a plan is read in the order in which it was written.
 using Json = nlohmann::ordered_json;
 
-/// Where a value lives or a step runs, before the device list is known.
+/// The place of a value or a step, before the device list is known.
 /// `host`: the machine's CPU. `device:k`: the k-th entry of the run's device list.
 /// `region:r`: once per replica of Plan::regions[r], each on its replica's device.
 struct Place {
@@ -45,10 +45,10 @@ struct Region {
 };
 
 /// A size that a run determines. `batch` is the number of rows of the run. `chunk` is one replica's
-/// share of `of` (semantics: torch.chunk): it has another value on each replica of `region`, and
-/// stands only in shapes of values placed in that region. `total` is not a symbol: it is `of` itself.
+/// share of `of` (semantics: torch.chunk): its value differs between the replicas of `region`, and it
+/// occurs only in shapes of values placed in that region. `total` is not a symbol: it is `of` itself.
 /// `replicas` is the number of replicas used. `offset` is where a replica's chunk of `of` begins in the whole; it
-/// stands in kernels' extents alone, never in a shape.
+/// occurs only in kernels' extents, never in a shape.
 struct Symbol {
   std::string name;
   enum Kind { batch, chunk, replicas, offset } kind = batch;
@@ -56,11 +56,11 @@ struct Symbol {
   Extent of;        ///< chunk, offset: what is split
 };
 
-/// What the replicas' tensors of a value that lives in a region are to the value of the unpartitioned program. Outside
+/// How the replicas' tensors of a value that lives in a region relate to the value of the unpartitioned program. Outside
 /// of regions: `whole`, which in a region means that nothing is stated.
-/// `split:D`: chunks of it along dimension D, concatenated in replica order. `replicated`: each has a copy of it.
-/// `partial`: it is their sum. `local`: nothing; each replica's own, such as a batch norm's statistics. `sharded`: runs of its
-/// elements, flattened, equally long but for the last ones, one on each device of the region's group; the value's shape is the whole's.
+/// `split:D`: chunks of it along dimension D, concatenated in replica order. `replicated`: each has a copy. `partial`: it is
+/// their sum. `local`: unrelated; each replica's own, such as a batch norm's statistics. `sharded`: runs of its elements,
+/// flattened, equally long except the last ones, one on each device of the region's group; the shape is the whole value's.
 struct ValueLayout {
   enum Kind { whole, split, replicated, partial, local, sharded } kind = whole;
   int dim = 0;  ///< split
@@ -70,7 +70,7 @@ std::string to_string(const ValueLayout& layout);
 Result<ValueLayout> parse_layout(const std::string& text);
 
 struct Value {
-  std::string name;  ///< unique in its program; a model's value name where it has one ("net", "lstm:1")
+  std::string name;  ///< unique in its program; a model's value name if it has one ("net", "lstm:1")
   DType dtype = DType::float32;
   std::vector<Extent> shape;
   Place place;
@@ -80,13 +80,13 @@ struct Value {
   enum Role { input, target, setting, parameter, buffer, state, temporary } role = temporary;
   std::string source;
   ValueLayout layout;  ///< among the replicas of the region that it lives in
-  /// What memory is for. parameters: buffers, such as running means, too, and new values that wait until the step is sure.
-  /// derived: what is made from parameters alone. gradients: by parameters, and their sums over micro-batches; those of
-  /// activations are activations. optimizer: its state, and what it computes on the way. activations: everything else that a
+  /// The purpose of memory. parameters: including buffers, such as running means, and new values that wait until the step has
+  /// succeeded. derived: made only from parameters. gradients: by parameters, and their sums over micro-batches; those of
+  /// activations are activations. optimizer: its state and intermediate results. activations: everything else that a
   /// layer makes, forward or backward. workspace: what an operation keeps for its gradient, and scratch memory.
-  /// communication: chunks, gathered values, copies on another device, sums over replicas, what the caller gives.
+  /// communication: chunks, gathered values, copies on another device, sums over replicas, the caller's data.
   enum class Purpose { parameters, derived, gradients, optimizer, activations, workspace, communication };
-  Purpose purpose = Purpose::activations;  ///< of a temporary; what a value of another role is for, that says (purpose_of())
+  Purpose purpose = Purpose::activations;  ///< of a temporary; for a value of another role, the role decides (purpose_of())
 };
 inline constexpr size_t kPurposes = 7;
 
@@ -104,8 +104,8 @@ struct Step {
   std::vector<int> outputs;
   Json attributes = Json::object();
   Place place;                     ///< scatter, replicate, gather, transfer: where the result lives
-  std::string layer;               ///< dotted layer name that it stems from
-  Location location;               ///< of that layer in the model file, for errors that a device list causes
+  std::string layer;               ///< dotted name of the layer it comes from
+  Location location;               ///< of that layer in the model file, for errors caused by a device list
   std::vector<std::string> fused;  ///< further layers whose work this step does, in order
   std::string reason;              ///< inserted and placed steps: one sentence
   std::vector<std::string>
@@ -149,16 +149,16 @@ struct KernelArithmetic {
 /// over the index range [begin, end) of its outermost loop. Buffers: the step's inputs, then outputs.
 struct Kernel {
   std::string name;
-  std::string description;   ///< one line for people: which ops it does
+  std::string description;   ///< one line for people: the ops it computes
   int extents = 0;           ///< how many entries of `extents` it reads (the step's attribute "extents" gives their values)
-  bool elementwise = false;  ///< any layout will do, if all operands of more than one element have the same
+  bool elementwise = false;  ///< works in any layout, if all operands of more than one element have the same one
   std::vector<KernelArithmetic> arithmetic;  ///< for estimates: what it computes, by its definition
-  /// On a GPU (docs/cuda.md): threads of a block, and how many items of the range one block does at a time. 0: the plan
-  /// has no such form of it.
+  /// On a GPU (docs/cuda.md): threads of a block, and how many items of the range one block handles at a time. 0: the plan
+  /// has no GPU form of it.
   int gpu_block = 0, gpu_items = 0;
 };
 
-/// A parameter or buffer of the model, under its PyTorch name with every `module.` in place. Constants stand behind the others.
+/// A parameter or buffer of the model, under its PyTorch name with every `module.` in place. Constants come last.
 struct Parameter {
   std::string name;
   DType dtype = DType::float32;
@@ -167,25 +167,25 @@ struct Parameter {
   std::vector<std::string> aliases;  ///< further names under which PyTorch saves it: layers tied to it
   Json init = Json::object();        ///< {"type": "uniform"|"normal"|"constant"|…, …}: the initial distribution
   bool transient = false;            ///< state that lives only within a step (docs/training.md): a sum over micro-batches
-  bool constant = false;             ///< a buffer that no weights file has: `init` is {"type": "data", "data": base64}
+  bool constant = false;             ///< a buffer that isn't in weights files: `init` is {"type": "data", "data": base64}
 };
 
 struct Plan {
-  /// Those of the parameters and buffers that weights files have.
+  /// The parameters and buffers that weights files contain.
   std::span<const Parameter> weights() const {
     size_t count = parameters.size();
     while (count > 0 && parameters[count - 1].constant) --count;
     return std::span(parameters).first(count);
   }
 
-  std::string file;  ///< that it was read from, for messages; not part of the plan
+  std::string file;  ///< the file it was read from, for messages; not part of the plan
   std::string producer;
   std::string name;  ///< the model's name
   std::string precision = "f32";
   std::vector<std::string> requires_;  ///< features a reader must know, or refuse
   std::vector<Region> regions;
   std::vector<Parameter> parameters;
-  std::vector<Parameter> state;  ///< of the training step: the optimiser's, then what is transient
+  std::vector<Parameter> state;  ///< of the training step: the optimiser's, then transient ones
   std::vector<Kernel> kernels;
   /// Linked shared objects by instruction-set level: "x86-64-v3", "x86-64-v4"; and "ptx": PTX text for sm_80 and later.
   std::vector<std::pair<std::string, std::string>> objects;
@@ -193,13 +193,13 @@ struct Plan {
   Program infer_graph;  ///< the same program before fusion, one node per layer: what dump shows
   Program train;        ///< one training step; no steps if the model has no `training` section
   Program train_graph;  ///< the same before fusion
-  /// The same step for a batch in parts (docs/training.md): `accumulate` runs once a micro-batch, then `update` once. There
-  /// where `train` is.
+  /// The same step for a batch in parts (docs/training.md): `accumulate` runs once per micro-batch, then `update` once. Present
+  /// if `train` is.
   Program accumulate, update;
   Program accumulate_graph, update_graph;  ///< the same before fusion
-  /// For a caller who holds parameters and buffers and gives them as inputs (docs/training.md#gradients-for-callers): `forward` has
-  /// the model's outputs, then buffers' new values. `backward` computes the same, and from there, with the outputs' gradients as
-  /// targets, gradients of inputs and parameters, its further outputs; its steps stand in this order. Both or neither are there.
+  /// For a caller that owns parameters and buffers and gives them as inputs (docs/training.md#gradients-for-callers): `forward`
+  /// has the model's outputs, then buffers' new values. `backward` also computes, with the outputs' gradients as targets,
+  /// gradients of inputs and parameters as further outputs; its steps are in this order. Either both or neither exist.
   Program forward, backward;
   Program forward_graph, backward_graph;  ///< the same before fusion
   std::string train_ir;                   ///< of the training step, as `ir`
@@ -209,9 +209,9 @@ struct Plan {
   Json training;   ///< the model's `training` section as checked by the frontend; null if absent
 };
 
-/// What `value`, of a program of `plan`, is for.
+/// The purpose of `value`, which belongs to a program of `plan`.
 Value::Purpose purpose_of(const Plan& plan, const Value& value);
-/// The same of the state `name`: what micro-batches add up is of gradients.
+/// The same for the state `name`: sums over micro-batches have the purpose of gradients.
 Value::Purpose purpose_of_state(const Plan& plan, const std::string& name);
 
 }  // namespace sheaf
