@@ -119,8 +119,7 @@ struct ExchangeApi {
 };
 constexpr const char* kVersioned = "dltensor_versioned";
 
-/// What an array is imported from: a capsule by the table of its type, in a third of the time that __dlpack__() takes; else `object`. What
-/// requires a gradient is left to __dlpack__(), which refuses it.
+/// What an array is imported from: a capsule by the table of its type, in a third of the time that __dlpack__() takes; else `object`.
 nb::object exported(nb::handle object) {
   const nb::handle type = object.type();
   if (PyObject_CheckBuffer(object.ptr()) || !nb::hasattr(type, "__dlpack_c_exchange_api__")) return nb::borrow(object);
@@ -128,8 +127,7 @@ nb::object exported(nb::handle object) {
       PyCapsule_GetPointer(nb::object(type.attr("__dlpack_c_exchange_api__")).ptr(), "dlpack_exchange_api"));
   while (api && api->major > 1) api = api->prev_api;
   ManagedTensor* made = nullptr;
-  if (!api || nb::getattr(object, "requires_grad", nb::bool_(false)).is(nb::bool_(true)) ||
-      api->managed_tensor_from_py_object_no_sync(object.ptr(), &made) != 0) {
+  if (!api || api->managed_tensor_from_py_object_no_sync(object.ptr(), &made) != 0) {
     PyErr_Clear();
     return nb::borrow(object);
   }
