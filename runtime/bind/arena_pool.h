@@ -10,13 +10,13 @@
 
 namespace sheaf {
 
-/// Not to be used by two threads at once.
+/// Use it from one thread at a time.
 class ArenaPool {
  public:
-  /// At least `bytes` of memory for `lane`, reusing what is there if that is large enough, so ask for the largest first. It
-  /// lives as long as somebody holds it. Errors: too little memory.
+  /// At least `bytes` of memory for `lane`, reusing the present memory if it is large enough, so ask for the largest first. It
+  /// lives as long as anyone holds it. Errors: too little memory.
   Result<std::shared_ptr<void>> take(const std::shared_ptr<const DeviceSet>& devices, LaneId lane, size_t bytes);
-  /// Whether take() would reuse what is there.
+  /// Whether take() would reuse the present memory.
   bool has(const Device& device, LaneId lane, size_t bytes) const;
 
  private:

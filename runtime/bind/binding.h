@@ -52,10 +52,10 @@ struct BindRequest {
   bool fast_numerics = false;
   bool explain = false;          ///< reasons name the alternatives too
   bool observe = false;          ///< Binding::observe() will be called
-  bool graphs = true;            ///< work that a lane does by itself is recorded once and replayed, if its queue can
+  bool graphs = true;            ///< work without waits is recorded once and replayed, if the lane's queue can
   bool deterministic = true;     ///< sums come in the same order in each run
   Seconds deadline = kDeadline;  ///< of waits for asynchronous devices (Device::open_queue())
-  size_t first_outputs = 0;      ///< what the first of two parts of a run gives (run_part()); 0: runs have one part
+  size_t first_outputs = 0;      ///< outputs of the first of two parts of a run (run_part()); 0: runs have one part
   Tune tune = Tune::off;         ///< whether candidates are measured (runtime/bind/tune.h)
   std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
 };
@@ -72,23 +72,23 @@ class Binding {
   /// Program inputs (and targets) in the order of Program::values, outputs as listed; plain, with their sizes.
   const std::vector<TensorSpec>& inputs() const { return buffers_.inputs(); }
   const std::vector<TensorSpec>& outputs() const { return buffers_.outputs(); }
-  /// By input: the rows that this process reads; all but those may hold anything.
+  /// By input: the rows that this process reads; all others may hold anything.
   const std::vector<Run>& rows_read() const { return rows_read_; }
 
   /// Runs the program. `inputs` and `outputs` are host buffers, one for each of inputs() and outputs(), aligned to
   /// their element size, outputs apart from each other and from the inputs. Addresses that are the same as in the
-  /// last run cost nothing. `sink` takes printed lines (null: stdout), `trace` the operations' times. Errors: weights were never set, another
-  /// number of buffers, a misaligned or missing one, a failure in a replica ("replica i on device d: …").
+  /// last run cost nothing. `sink` takes printed lines (null: stdout), `trace` the operations' times. Errors: weights were
+  /// never set, another number of buffers, a misaligned or missing one, a failure in a replica ("replica i on device d: …").
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink = nullptr,
                    Trace* trace = nullptr);
 
-  /// For a binding made with `first_outputs`: runs the first part, which takes all inputs but the targets and gives the first outputs;
-  /// or the second, which must come after it, takes the targets and gives the rest. In between, the caller's buffers of the first
-  /// part stay as they are. Errors: as run().
+  /// For a binding made with `first_outputs`: runs the first part, which takes all inputs but the targets and gives the first
+  /// outputs; or the second, which must come after it, takes the targets and gives the rest. In between, the caller's buffers
+  /// of the first part stay as they are. Errors: as run().
   Result<void> run_part(RunPart part, std::span<const void* const> inputs, std::span<void* const> outputs,
                         const PrintSink* sink = nullptr);
 
-  /// For a training program, after a run that failed: only the check of the loss was the reason. Variables are as they were,
+  /// For a training program, after a run that failed: whether only the check of the loss failed it. Variables are unchanged,
   /// and so is everything that run() would complain about.
   bool loss_not_finite() const { return loss_not_finite_; }
   /// For a training program: runs it once more without its updates and returns the layer of the first operation, in program
@@ -109,13 +109,13 @@ class Binding {
   Binding() = default;
   Result<void> allocate_arenas(const MemoryPlan& plan, const Schedule& schedule, ArenaPool* shared);
   void describe(const PlannedBinding& planned);
-  /// Checks and takes the caller's buffers, and makes sure that weights are there.
+  /// Checks and stores the caller's buffers, and makes sure that weights are there.
   Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
-  /// After a run that failed: why, and in a world the same on all ranks.
+  /// After a failed run: why, and in a world the same error on all ranks.
   Error failed_run();
   Result<void> prepare_weights();
   Error error() const { return run_error(*executor_, {*devices_, info_.operations, entries_}); }
-  /// After a run of a training program that was done.
+  /// After a successful run of a training program.
   void note_updates();
   /// A run whose operations' times go to `trace`.
   bool traced_run(const PrintSink* sink, Trace& trace);

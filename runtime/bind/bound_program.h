@@ -1,5 +1,5 @@
 // A program bound to one device list and batch: each step once per replica, each value with its size and format, and the copies
-// and reorders that these need. This is what binding works on (docs/binding.md): expand() builds it, the rewrites of
+// and reorders that these need. Binding works on it (docs/binding.md): expand() builds it, the rewrites of
 // rewrites.cpp change it, schedule(), plan_memory() and lower() read it; execution never sees it.
 #pragma once
 
@@ -19,7 +19,7 @@ using ValueId = Id<Value>;  ///< in Program::values
 
 /// A value on a replica, or a copy of one.
 struct Tensor {
-  /// Memory of its own, which binding plans, in its lane's arena.
+  /// Its own memory, which binding plans, in its lane's arena.
   struct Planned {};
   /// Bytes of another tensor, from `offset` on.
   struct View {
@@ -47,19 +47,19 @@ struct Tensor {
   Place place = {};
   std::vector<InstanceId> writers = {};  ///< must be done before this can be read
 
-  /// Null if it lies elsewhere.
+  /// Null if it is elsewhere.
   template <typename Kind>
   const Kind* lies() const {
     return std::get_if<Kind>(&place);
   }
-  /// It has its own memory, or somebody else's, and is not a view.
+  /// It has its own memory, or a buffer of the caller's or the store's, and is not a view.
   bool root() const { return !lies<View>(); }
   bool variable() const { return lies<Stored>() && lies<Stored>()->variable; }
 };
 
-/// What an instance may do.
+/// The kinds of work of an instance.
 struct InstanceKinds {
-  /// What a device prepared.
+  /// An operation that a device prepared.
   struct Call {
     std::unique_ptr<Executable> executable;
     size_t scratch_bytes = 0;
@@ -76,46 +76,46 @@ struct InstanceKinds {
   /// A device's part in an operation among several (Instance::collective).
   struct Collective : Call {
     CollectiveRequest::Kind kind = CollectiveRequest::broadcast;
-    std::vector<StepId> steps;  ///< that it works for
+    std::vector<StepId> steps;  ///< the steps it works for
   };
-  /// Of a world of several processes, on the lanes for messages: its input goes to another rank, whose Receive has it as its output.
+  /// In a world of several processes, on the lanes for messages: its input goes to another rank, where a Receive outputs it.
   struct Send : Call {
     int to = 0;
   };
   struct Receive : Call {
     int from = 0;
   };
-  /// All ranks tell each other whether their run has failed so far.
+  /// All ranks tell each other whether their run has failed yet.
   struct Agree : Call {};
   struct Copy {
     CopyShape shape;
     size_t source_offset = 0, target_offset = 0;  ///< bytes into the tensors
     bool placeable = false;                       ///< a whole tensor to one run of bytes: it could be made there instead
-    bool left_out = false;                        ///< and is: its source's writers write its target
+    bool left_out = false;                        ///< and it is: its source's writers write its target
   };
   /// Several of the caller's buffers into one tensor.
   struct Fetch {
-    std::vector<CopyPart> parts;  ///< where each input goes in the output
+    std::vector<CopyPart> parts;  ///< the place of each input in the output
   };
   struct Print {
     std::string text;  ///< the line, newline included
   };
 };
 
-/// A step on a replica, or what binding inserted.
+/// A step on a replica, or an instance inserted by binding.
 struct Instance : InstanceKinds {
   using Work = std::variant<LibraryCall, KernelCall, Reorder, Check, Collective, Send, Receive, Agree, Copy, Fetch, Print>;
 
-  StepId step;       ///< none: inserted for no step
+  StepId step;       ///< none: inserted for no particular step
   int replica = -1;  ///< -1 outside regions
   int entry = -1;    ///< of the device list, for messages; -1: the host
   LaneId lane = kHostLane;
   Work work = {};
   std::vector<TensorId> inputs = {}, outputs = {};
-  std::vector<InstanceId> after = {};  ///< must be done before, besides the writers of the inputs
-  bool early = false;                  ///< depends only on variables or the caller: done before all others of its lane
+  std::vector<InstanceId> after = {};  ///< must be done before, in addition to the writers of the inputs
+  bool early = false;                  ///< depends only on variables or the caller: runs before all others of its lane
   bool commits = false;                ///< writes a variable: skipped in a run that has failed
-  int collective = -1;                 ///< a number shared by the instances that are done as one, one per lane
+  int collective = -1;                 ///< a number shared by the instances that run as one, one per lane
 
   template <typename Kind>
   const Kind* is() const {
@@ -140,7 +140,7 @@ struct Root {
 };
 
 struct BoundProgram {
-  /// After a run, `variable`, a root, holds what `value` does, which is in its format.
+  /// After a run, `variable`, a root, holds the value of `value`, which is in its format.
   struct Update {
     TensorId variable, value;
   };
@@ -170,8 +170,8 @@ struct BoundProgram {
   }
 };
 
-/// A program that runs in two parts: the first makes the first `outputs` outputs of the first `inputs` inputs, the second all others.
-/// No outputs: it runs as a whole.
+/// A program that runs in two parts: the first makes the first `outputs` outputs of the first `inputs` inputs, the second all
+/// others. No outputs: it runs as a whole.
 struct RunParts {
   size_t inputs = 0, outputs = 0;
 };

@@ -1,4 +1,4 @@
-// The caller's buffers of a binding: what they must be, and where their addresses go.
+// The caller's buffers of a binding: what they must be, and which slots hold their addresses.
 #pragma once
 
 #include "runtime/bind/bound_program.h"
@@ -22,7 +22,7 @@ class CallerBuffers {
   void hang(void** slot, const Tensor::Given& given, size_t offset);
   void hang(void** slot, const Tensor::Wanted& wanted, size_t offset);
 
-  /// Puts the addresses of a run's buffers where they belong; addresses equal to the last run's cost nothing. Errors: a wrong
+  /// Stores the addresses of a run's buffers; addresses equal to the last run's cost nothing. Errors: a wrong
   /// number of buffers, one that is missing or misaligned; then nothing has changed.
   Result<void> take(std::span<const void* const> inputs, std::span<void* const> outputs);
 
@@ -41,7 +41,7 @@ class CallerBuffers {
   struct Side {
     std::vector<TensorSpec> specs;
     std::vector<std::vector<Relocation>> relocations;  ///< by buffer
-    std::vector<const void*> addresses;                ///< that the slots hold now
+    std::vector<const void*> addresses;                ///< the current ones in the slots
 
     bool holds(std::span<const void* const> buffers) const;
     // `buffers` are those from number `first` on.

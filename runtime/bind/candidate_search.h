@@ -1,4 +1,4 @@
-// The search among candidates: measures them, and finds the choice with which the program takes least time.
+// The search among candidates: measures them, and finds the choice with which the program takes the least time.
 #pragma once
 
 #include "runtime/bind/choice_cache.h"
@@ -7,13 +7,13 @@
 
 namespace sheaf {
 
-/// What an instance was chosen among; null: nothing.
+/// The candidates for an instance; null: there are none.
 inline const Selection* selection_of(const Instance& instance) {
   return instance.call() ? instance.call()->selection.get() : nullptr;
 }
 
-/// Puts a choice into `cache` for each operation of `first` that it doesn't know (with Tune::full: for each), where `first` is the
-/// program planned by what the cache knows and the model of costs. Errors: as plan_tuned().
+/// Puts a choice into `cache` for each operation of `first` that it doesn't know (with Tune::full: for each), where `first` is
+/// the program planned with the cache's choices and the cost model's. Errors: as plan_tuned().
 Result<void> choose_candidates(const BindContext& context, Tune tune, const BoundProgram& first, ChoiceCache& cache);
 
 }  // namespace sheaf

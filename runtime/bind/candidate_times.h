@@ -1,4 +1,4 @@
-// How long operations of a planned binding take, measured one by one on memory of their own.
+// The times of operations of a planned binding, measured one by one on separate memory.
 #pragma once
 
 #include "runtime/bind/bound_program.h"
@@ -11,14 +11,14 @@
 
 namespace sheaf {
 
-/// Memory that operations are tried on, which grows as it is needed.
+/// Memory for trying operations, which grows as needed.
 class TrialMemory {
  public:
   explicit TrialMemory(Device& device) : device_(&device) {}
   ~TrialMemory();
   TrialMemory(const TrialMemory&) = delete;
   TrialMemory& operator=(const TrialMemory&) = delete;
-  /// At least `bytes`. `numbers`: full of numbers from 1/2 to 1, as f32 or as bf16, whatever was written before; else of any bytes.
+  /// At least `bytes`. `numbers`: filled with numbers from 1/2 to 1, as f32 or bf16, replacing old contents; else any bytes.
   Result<char*> room(size_t bytes, bool numbers);
 
  private:
@@ -33,17 +33,17 @@ struct Planned {
   const Instance* instance;
 };
 
-/// Runs operations on the lanes' devices, which share the host's memory, and keeps what they took, by what they are.
+/// Runs operations on the lanes' devices, which share the host's memory, and keeps their times by key.
 class CandidateTimes {
  public:
   explicit CandidateTimes(const DeviceSet& devices) : devices_(devices) {}
 
   /// Seconds of the fastest of the timed runs; null: not measured.
   const double* known(const BoundProgram& program, const Instance& instance) const;
-  /// Of the operation `key` by `candidate`.
+  /// For the operation `key` computed by `candidate`.
   const double* known(const std::string& key, const std::string& candidate) const;
-  /// Runs each once untimed, which fetches code and data, then all of them in turns, `turns` times or until `over()`, but once at least: what
-  /// else the machine does then slows all of them, and their order stays. All on one lane.
+  /// Runs each once untimed, which fetches code and data, then all of them in turns, `turns` times or until `over()`, but at
+  /// least once: other load on the machine then slows all of them, and their order stays. All on one lane.
   Result<void> measure(std::span<const Planned> abreast, int turns, const std::function<bool()>& over);
 
  private:

@@ -1,5 +1,5 @@
-// Sizes: what a batch and a device list make of a program's symbols. dump, estimate, verify and run all take sizes from this
-// one piece of code. Semantics: torch.chunk and nn.DataParallel.
+// Sizes: the values of a program's symbols for a batch and a device list. dump, estimate, verify and run all take sizes from
+// this one piece of code. Semantics: torch.chunk and nn.DataParallel.
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -23,7 +23,7 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
-/// The run that member `i` of `members` has of `elements`: ceil(elements / members) of them, the last members fewer or none.
+/// Member `i`'s run of `elements` divided over `members`: ceil(elements / members) of them, or fewer or none at the end.
 Run run_of(int64_t elements, int64_t members, int64_t i);
 
 /// The values of a program's symbols for one batch size and one device list.
@@ -42,10 +42,10 @@ class SymbolTable {
   /// is scattered. Replica i runs on the i-th device of the group.
   int64_t replicas(int region) const { return replicas_[static_cast<size_t>(region)]; }
 
-  /// How many devices the group of region `r` has, those without rows too. Of what is kept in shares each has one.
+  /// How many devices the group of region `r` has, including those without rows. Each has one share of values kept in shares.
   int64_t members(int region) const { return members_[static_cast<size_t>(region)]; }
 
-  /// Which elements of `value`, whose layout is `sharded`, member `replica` of its region has.
+  /// The elements of `value`, whose layout is `sharded`, that member `replica` of its region has.
   Run run(const Value& value, int64_t replica) const;
 
   /// The chunks of the scattered size `symbol`, one for each replica of its region; empty for other symbols.
@@ -55,8 +55,8 @@ class SymbolTable {
   /// region, an unknown symbol, overflow.
   Result<int64_t> evaluate(const Extent& extent, const Place& place, int64_t replica = 0) const;
 
-  /// A value's dims on a replica, of one in shares the length of its run; each is between 0 and kLargestDim, the bytes less than kLargestBytes, or it
-  /// is an error that names the value.
+  /// A value's dims on a replica, of one in shares the length of its run; each is between 0 and kLargestDim, the bytes less
+  /// than kLargestBytes, or it is an error that names the value.
   Result<std::vector<int64_t>> dims(const Value& value, int64_t replica = 0) const;
 
  private:

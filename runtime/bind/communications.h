@@ -1,4 +1,4 @@
-// What crosses between lanes in a run: who makes it and who uses it. A trace draws these as arrows.
+// Data that crosses between lanes in a run: its producer and its consumer. A trace draws these as arrows.
 #pragma once
 
 #include "runtime/lanes/communication.h"

@@ -1,4 +1,4 @@
-// What a step sends between distinct devices: tensors that could go together, in an operation of all of these devices.
+// Data that a step sends between distinct devices: tensors that could go together, in an operation of all of these devices.
 #pragma once
 
 #include "runtime/bind/bound_program.h"
@@ -12,22 +12,22 @@ namespace sheaf {
 /// A tensor of a step that goes to, or comes from, other devices.
 struct Exchange {
   std::vector<InstanceId> copies;  ///< by their distant lane
-  InstanceId at;                   ///< a broadcast's first use, or what makes the last part of a gather; none: it is there
-  InstanceId sum;                  ///< the instance that adds what is gathered, if the devices could add it themselves
+  InstanceId at;                   ///< a broadcast's first use, or the maker of a gather's last part; none: available at once
+  InstanceId sum;                  ///< the instance that adds the gathered parts, if the devices could add them themselves
 };
 
-/// Those that could be one: what they are, their devices (the root's lane first), their dtype.
+/// Exchanges that could be one: their kind, their devices (the root's lane first), their dtype.
 using Kinship = std::tuple<CollectiveRequest::Kind, std::vector<LaneId>, DType>;
 
-/// The parameters that a step replicates and the gradients that come back to the device that adds them, those of one kinship
-/// in the order in which they are needed, or ready. Only between asynchronous devices of one kind that have one lane each.
+/// The parameters that a step replicates and the gradients that return to the device that adds them, those of one kinship
+/// in the order in which they are needed, or ready. Only between asynchronous devices of one kind with one lane each.
 std::map<Kinship, std::vector<Exchange>> find_exchanges(const BoundProgram& program, const BindContext& context);
 
 /// The tensor at the root's end of a copy, and the one at the other end.
 TensorId near_end(const BoundProgram& program, CollectiveRequest::Kind kind, InstanceId copy);
 TensorId far_end(const BoundProgram& program, CollectiveRequest::Kind kind, InstanceId copy);
 
-/// The operand of `sum` that none of `copies` brings; none: there is none.
+/// The operand of `sum` that none of `copies` brings; none if there is none.
 TensorId own_part(const BoundProgram& program, const Instance& sum, const std::vector<InstanceId>& copies);
 
 }  // namespace sheaf

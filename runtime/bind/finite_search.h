@@ -1,4 +1,4 @@
-// Where a loss that isn't finite comes from.
+// Finds where a loss that isn't finite comes from.
 #pragma once
 
 #include "runtime/bind/bound_program.h"

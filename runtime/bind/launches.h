@@ -11,10 +11,10 @@ namespace sheaf {
 
 /// What an operation touches.
 struct OperandRange {
-  const char* begin = nullptr;  ///< null: in the caller's memory, which differs at each run
+  const char* begin = nullptr;  ///< null: in the caller's memory, which differs between runs
   size_t bytes = 0;
   bool writes = false;
-  bool local = true;  ///< lies in the lane's own memory
+  bool local = true;  ///< in the lane's own memory
 };
 
 /// Fills in `lane.launches` and, with `record` and a queue that can record, `lane.segments`. `operands`: by operation. Returns

@@ -10,18 +10,18 @@
 
 namespace sheaf {
 
-/// Where the tensors of a planned binding lie, now that its memory is there.
+/// The addresses of a planned binding's tensors, once its memory exists.
 struct Addresses {
   const PlannedBinding& planned;
   const ConstantStore& constants;
   const IdVector<LaneId, std::shared_ptr<void>>& arenas;
   CallerBuffers& buffers;
 
-  /// Puts the address of `tensor`, `offset` bytes on, into `slot`: now, or at each run if the caller supplies it.
+  /// Puts the address of `tensor` plus `offset` bytes into `slot`: now, or at each run if the caller supplies it.
   void put(void** slot, TensorId tensor, size_t offset = 0) const;
 };
 
-/// What lanes run, and what must live as long as they do.
+/// The lanes' programs, and everything that must live as long as they do.
 struct LoweredLanes {
   IdVector<LaneId, LaneProgram> programs;
   std::vector<std::unique_ptr<Executable>> executables;
@@ -30,8 +30,8 @@ struct LoweredLanes {
   IdVector<InstanceId, std::string> launches;  ///< the launch that this is part of; empty: a launch of its own
 };
 
-/// Takes the executables and texts of `planned`. `record`: work that a lane does by itself is recorded once and replayed, if
-/// its queue can. Errors: a queue, or an event, that a device doesn't make.
+/// Takes the executables and texts of `planned`. `record`: work without waits is recorded once and replayed, if the lane's
+/// queue can. Errors: a queue, or an event, that a device can't make.
 Result<LoweredLanes> lower(PlannedBinding& planned, const Addresses& addresses, const DeviceSet& devices, Seconds deadline,
                            bool record);
 

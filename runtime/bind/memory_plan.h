@@ -1,4 +1,4 @@
-// The planned arenas of a binding: where each buffer lies in its lane's memory, and when it must be there. Sizes and
+// The planned arenas of a binding: each buffer's place in its lane's memory, and its lifetime. Sizes and
 // lifetimes are known exactly, so this is all that a run will use; nothing is allocated to find out.
 #pragma once
 
@@ -39,7 +39,7 @@ struct MemoryPlan {
 /// The arenas of all lanes, planned. Errors: sizes that overflow.
 Result<MemoryPlan> plan_memory(const BoundProgram& program, const Schedule& schedule, const DeviceSet& devices);
 
-/// The worst moment of an arena, and the operation of its lane at which it comes.
+/// The worst moment of an arena, and the operation of its lane at that moment.
 struct ArenaPeak {
   int64_t time = 0;
   size_t position = 0;         ///< in Schedule::lanes

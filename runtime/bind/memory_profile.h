@@ -1,4 +1,4 @@
-// What the arenas of a binding hold over time: the data behind `estimate` and the HTML dump's memory chart.
+// The contents of a binding's arenas over time: the data behind `estimate` and the HTML dump's memory chart.
 #pragma once
 
 #include "runtime/plan/op.h"
@@ -14,7 +14,7 @@ struct PlannedBinding;
 struct Program;
 class DeviceSet;
 
-/// A buffer of a lane's arena: a value's, or what an operation needs while it runs.
+/// A buffer of a lane's arena: a value's, or an operation's scratch memory.
 struct ProfiledTensor {
   std::string name;  ///< the value's; of scratch memory the operation's layer
   size_t bytes = 0;  ///< rounded up to the arena's alignment
@@ -25,11 +25,11 @@ struct ProfiledTensor {
 
 /// An operation of a lane, in the lane's order.
 struct ProfiledOperation {
-  Op op{};  ///< the step's, or of what binding inserted
+  Op op{};  ///< the step's, or an operation inserted by binding
   std::string layer;
   std::vector<std::string> fused;  ///< further layers whose work it does
   int replica = -1;
-  int step = -1;  ///< in Program::steps; -1 for what binding inserted
+  int step = -1;  ///< in Program::steps; -1 for operations inserted by binding
 };
 
 /// A lane of a binding (an entry of the device list, or the host) and its arena. Position p is the time from the
@@ -39,7 +39,7 @@ struct LaneMemory {
   std::string lane;          ///< "host", "cpu:1"
   size_t arena_bytes = 0;    ///< as allocated
   size_t peak_bytes = 0;     ///< the most live at any time: LaneInfo::arena_bound
-  size_t peak_position = 0;  ///< the first position at which it is
+  size_t peak_position = 0;  ///< the first position with that many
   std::vector<ProfiledOperation> operations;
   std::vector<size_t> live_bytes;  ///< by position, operations.size() + 1 of them: the most at any moment of it
   std::vector<ProfiledTensor> tensors;

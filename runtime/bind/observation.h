@@ -14,14 +14,14 @@ namespace sheaf {
 struct BoundValue {
   int value = -1;      ///< in Program::values
   int replica = 0;     ///< 0 outside regions
-  int operation = -1;  ///< in BindingInfo::operations: after it the value is there; -1: from the start
-  LaneId lane;         ///< in whose memory it lies
+  int operation = -1;  ///< in BindingInfo::operations: the value exists after it; -1: from the start
+  LaneId lane;         ///< in whose memory it is
   TensorSpec spec;
   bool constant = false;  ///< a weight, or made only from weights, or the caller's input: not to be written
   void* data = nullptr;
 };
 
-/// Shows values as they are made. `values` are those that `operation` completes; -1: those that are there before any.
+/// Shows values as they are made. `values` are those that `operation` completes; -1: those that exist before any.
 /// False stops the run.
 using Observer = std::function<bool(int operation, std::span<const BoundValue> values)>;
 
@@ -29,7 +29,7 @@ class Observation {
  public:
   Observation() = default;
   explicit Observation(const Addresses& addresses);
-  Observation(Observation&&) = default;  // the values, which buffers' addresses hang on, stay where they are
+  Observation(Observation&&) = default;  // the values, to which buffers' addresses are bound, stay in place
   Observation& operator=(Observation&&) = default;
 
   /// Runs all operations on the caller's thread, one by one in program order, updates included, without printing.

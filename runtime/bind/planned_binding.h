@@ -1,5 +1,5 @@
 // A program bound to devices and a batch as far as possible without touching a device: operations chosen, formats,
-// order, memory. bind() goes on from here; estimate() stops here.
+// order, memory. bind() continues from here; estimate() stops here.
 #pragma once
 
 #include "runtime/bind/memory_plan.h"

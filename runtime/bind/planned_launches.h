@@ -1,4 +1,4 @@
-// How many launches a planned binding makes: what lowering merges (launches.h), found without executables.
+// The number of launches that a planned binding makes: what lowering merges (launches.h), found without executables.
 #pragma once
 
 #include "runtime/bind/planned_binding.h"
@@ -7,8 +7,8 @@
 namespace sheaf {
 
 /// By instance: the launches that it puts into its lane's queue (launches_of(); 1 for a copy). 0: it is left out, prints, or
-/// is part of an earlier one's launch, as generated kernels are that a device merges (Device::merge): the same kernel, over
-/// elements, several times in a row, none of which writes what another touches. Of lanes that are not asynchronous, all 1.
+/// is part of an earlier one's launch: generated kernels that a device merges (Device::merge), i.e. the same kernel, over
+/// elements, several times in a row, none of which writes what another touches. On lanes that are not asynchronous, all 1.
 IdVector<InstanceId, int> planned_launches(const PlannedBinding& planned, const Plan& plan, const Program& program,
                                            const DeviceSet& devices);
 

@@ -7,8 +7,8 @@
 
 namespace sheaf {
 
-/// What `bound`, which is `program` expanded for `devices`, holds: a line for each tensor, each instance, and for what leaves
-/// the program.
+/// The contents of `bound`, which is `program` expanded for `devices`: a line for each tensor, each instance, and each output
+/// of the program.
 std::string print(const BoundProgram& bound, const Program& program, const DeviceSet& devices);
 
 /// The same with the lanes' waits, their order, and the tensors' places in the arenas.

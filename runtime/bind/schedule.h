@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// "Do not start before `instance`, which is another lane's, is done."
+/// "Do not start before `instance`, which belongs to another lane, is done."
 struct WaitFor {
   InstanceId instance;
   bool decides = false;  ///< the host itself must know whether it failed, and waits for that
@@ -29,17 +29,17 @@ struct Schedule {
   IdVector<LaneId, size_t> first_part;  ///< of a run in two parts: how many of the lane's instances are in the first
 };
 
-/// The instances that the first part of a run is made of: all that its outputs need.
+/// The instances of the first part of a run: all that its outputs need.
 IdVector<InstanceId, bool> first_part(const BoundProgram& program, size_t outputs);
 
 /// Orders each lane and finds the waits between them, leaving out those that others imply.
 /// An instance that writes a variable and can't learn on its device that the run has failed waits until the host knows.
 Schedule schedule(const BoundProgram& program, const BindContext& context);
 
-/// Errors: lanes have operations among several of them in different orders, and would wait for each other.
+/// Errors: lanes have shared operations in different orders, and would wait for each other.
 Result<void> check_collectives(const BoundProgram& program, const Schedule& schedule);
 
-/// Whether the instance, which writes a variable on an asynchronous lane, can learn there that the run has failed.
+/// Whether the instance, which writes a variable on an asynchronous lane, can find out there that the run has failed.
 bool guardable(const BoundProgram& program, const Instance& instance, const DeviceSet& devices);
 
 }  // namespace sheaf

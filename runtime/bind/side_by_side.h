@@ -1,4 +1,4 @@
-// Instances that come first or last, equal kernels side by side: many small launches become few (Device::merge).
+// Moves instances to the front or the end, equal kernels side by side: many small launches become few (Device::merge).
 #pragma once
 
 #include "runtime/bind/order.h"
@@ -11,8 +11,8 @@ const std::string& kernel_of(const BoundProgram& program, const BindContext& con
 
 enum class Side : uint8_t { first, last };
 
-/// Puts the `chosen` instances first or last: each after those of them that it reads, of those that can stand together equal kernels side by
-/// side. Errors: those of rearrange().
+/// Puts the `chosen` instances first or last: each after those of them that it reads; among those that can be adjacent, equal
+/// kernels side by side. Errors: those of rearrange().
 Result<void> put_side_by_side(BoundProgram& program, const BindContext& context, const IdVector<InstanceId, bool>& chosen,
                               Side side);
 

@@ -1,4 +1,4 @@
-// Which operations could run at the same time: none writes what another touches.
+// Finds operations that could run at the same time: none writes what another touches.
 #pragma once
 
 #include "runtime/bind/launches.h"

@@ -1,4 +1,4 @@
-// What a trace says about a binding's operations.
+// A trace's description of a binding's operations.
 #pragma once
 
 #include "runtime/bind/binding.h"

@@ -34,11 +34,11 @@ struct TensorPlace {
   void* data = nullptr;
 };
 
-/// Whether the devices understand each other's formats: both are of one kind.
+/// Whether the devices understand each other's formats: both have one kind.
 bool share_formats(const Device& a, const Device& b);
 
-/// Copies `from` to `to`, which has the same dims and dtype, and returns when that is done. The work that makes `from` must be
-/// done before. Between memories of two kinds a tensor is plain. Errors: a device's.
+/// Copies `from` to `to`, which has the same dims and dtype, and returns when that is done. The work that makes `from` must
+/// already be done. Between memories of two kinds a tensor must be plain. Errors: a device's.
 Result<void> transfer(const TensorPlace& from, const TensorPlace& to);
 
 }  // namespace sheaf

@@ -1,6 +1,6 @@
-// Runs lane programs: the host's (or, if that has no work, the first that has) on the caller's thread, each other on a thread
-// of its own. If only one lane has work, there is no synchronisation. Once a device has failed, no lane launches anything more,
-// but all go through their programs to the end: nobody waits in vain.
+// Runs lane programs: the host's (or, if that has no work, the first that has) on the caller's thread, each other on its
+// own thread. If only one lane has work, there is no synchronisation. Once a device has failed, no lane launches anything more,
+// but all go through their programs to the end, so nobody waits in vain.
 #pragma once
 
 #include "runtime/lanes/lane_program.h"
@@ -17,7 +17,7 @@ namespace sheaf {
 /// Takes one printed line, newline included. Called from lane threads, one at a time.
 using PrintSink = std::function<void(std::string_view line)>;
 
-/// What of a run is done: all of it, or, of what runs in two parts, one of them; the second comes after the first.
+/// The part of a run to do: all of it, or one of its two parts; the second comes after the first.
 enum class RunPart { whole, first, second };
 
 /// The first failed operation of a lane in a run.
@@ -25,18 +25,18 @@ struct LaneFailure {
   bool failed = false;
   int replica = -1;
   InstanceId instance;
-  std::string reason;  ///< empty: there was no memory
+  std::string reason;  ///< empty: out of memory
 };
 
-/// What a lane's device said when it failed.
+/// The error of a lane's device.
 struct DeviceFailure {
   Error error;
   LaneId lane = kHostLane;
-  InstanceId instance;  ///< that waited; none: the failure was found after all launches
+  InstanceId instance;  ///< the one that waited; none: the failure was found after all launches
 };
 
-/// When an operation was next in its lane, when what it waits for was there, and when it was done, in ticks (tick_clock.h). For
-/// one that was left out, `begin` equals `done`. On an asynchronous device "done" means launched.
+/// When an operation's turn in its lane came, when its inputs were ready, and when it was done, in ticks (tick_clock.h). For
+/// an operation that was left out, `begin` equals `done`. On an asynchronous device "done" means launched.
 struct OperationTimes {
   int64_t ready = 0, begin = 0, done = 0;
 };
@@ -54,15 +54,15 @@ class Executor {
 
   /// Runs all lanes and returns when all are done. `sink` may be null: then lines go to stdout. One run at a time.
   /// False if an operation failed (see failure()) or a device did (see device_failure()). `times`: none, or for each lane
-  /// where its operations' times go (an asynchronous lane's: its launches'), and one more: until the lane's queue was
-  /// empty. A run with times replays no recorded work: each launch is made by itself.
+  /// an array for its operations' times (an asynchronous lane's: its launches'), and one more: until the lane's queue was
+  /// empty. A run with times replays no recorded work: it makes each launch separately.
   bool run(const PrintSink* sink, std::span<OperationTimes* const> times = {}, RunPart part = RunPart::whole);
   /// Runs all operations except prints on the caller's thread, in an order that keeps each lane's, with `commit` also those
-  /// that write variables, and shows each as it is done; `look` returns false to stop there. Errors: a device's.
+  /// that write variables, and shows each when it is done; `look` returns false to stop. Errors: a device's.
   Result<void> run_one_by_one(bool commit, const std::function<bool(LaneId lane, const LaneOperation& operation)>& look);
   /// The last run's failure to report: the lowest replica's, steps outside regions last.
   const LaneFailure* failure() const;
-  /// The last run's device failure to report: one that a lane found in its own work takes precedence over one that it met while
+  /// The last run's device failure to report: one that a lane found in its own work takes precedence over one met while
   /// waiting. Null: none failed.
   const DeviceFailure* device_failure() const;
   /// All of them, one per lane.
@@ -74,22 +74,22 @@ class Executor {
   struct alignas(64) Lane {
     LaneProgram program;
     std::atomic<int32_t> progress{0};  ///< operations known to be done in this run
-    std::atomic<int32_t> started{0};   ///< number of the run that the lane is to do
+    std::atomic<int32_t> started{0};   ///< number of the run that the lane should do
     std::atomic<int32_t> finished{0};  ///< number of the last run that it has done
     LaneFailure failure;
     DeviceFailure device_failure;                  ///< an empty error: none in this run
     OperationTimes* times = nullptr;               ///< of this run; null: not wanted
-    std::vector<const LaneSegment*> unrecordable;  ///< that are launched one by one, because recording them failed
-    std::vector<std::string> problems;             ///< why, as long as nobody has been told
+    std::vector<const LaneSegment*> unrecordable;  ///< launched one by one, because recording them failed
+    std::vector<std::string> problems;             ///< why, until it has been reported
     uint32_t begin = 0, end = 0;                   ///< the operations of this run
   };
 
   void work(Lane& lane);
-  /// Runs each operation that writes no variable by itself, once: libraries load a kernel when it is first launched, and loading
-  /// may wait for all work of a device, also for a collective that waits for a member whose thread waits for the loader.
-  /// False if a device failed.
+  /// Runs each operation that writes no variable once, separately: libraries load a kernel when it is first launched, and
+  /// loading may wait for all work of a device, including a collective that waits for a member whose thread waits for the
+  /// loader. False if a device failed.
   bool load_all();
-  /// All lanes' operations, one after another as run_one_by_one() does them: memory is planned for the lanes' own orders.
+  /// All lanes' operations, one after another as in run_one_by_one(): memory is planned for the lanes' own orders.
   std::vector<std::pair<LaneId, const LaneOperation*>> one_by_one() const;
   void execute(Lane& lane);
   template <bool timed>
@@ -99,10 +99,10 @@ class Executor {
   void hand_over(Lane& lane);
   void hand_over(Lane& lane, const LaneLaunch& launch);
   void hand_over(Lane& lane, LaneSegment& segment);
-  /// Segments as recorded work (record_segment.cpp). A segment that cannot be recorded notes which of its operations is to blame.
+  /// Segments as recorded work (record_segment.cpp). A segment that can't be recorded notes which of its operations is the cause.
   void record(Lane& lane, LaneSegment& segment);
   Result<std::unique_ptr<RecordedWork>> recorded(Lane& lane, uint32_t first, uint32_t end);
-  /// Says on stderr, once, which segments of a run that went well could not be recorded.
+  /// Reports on stderr, once, which segments of a successful run could not be recorded.
   void report_unrecorded(Lane& lane);
   void enqueue(Lane& lane, const LaneLaunch& launch);
   void wait(Lane& lane, const LaneOperation& operation);
@@ -118,7 +118,7 @@ class Executor {
   void note_exception(Lane& lane, const LaneOperation& operation, const std::exception& thrown);
   static bool reached(int32_t value, int32_t target);
   static int32_t next(int32_t number) { return static_cast<int32_t>(static_cast<uint32_t>(number) + 1); }
-  /// Returns when `value` has come as far as `target`.
+  /// Returns when `value` has reached `target`.
   void wait_for(const std::atomic<int32_t>& value, int32_t target) const;
 
   IdVector<LaneId, std::unique_ptr<Lane>> lanes_;

@@ -1,4 +1,4 @@
-// What a lane executes: flat arrays, all addresses and waits worked out by binding.
+// The program of a lane: flat arrays, with all addresses and waits computed by binding.
 #pragma once
 
 #include "runtime/device/device_set.h"
@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-/// An item of a bound program: an operation, a copy, whatever a lane does.
+/// An item of a bound program: an operation, a copy, or other work of a lane.
 using InstanceId = Id<struct Instance>;
 
 /// Wait until lane `lane` has made `position` of its operations known as done.
@@ -26,7 +26,7 @@ struct LaneOperation {
   bool can_fail = false;
   bool commits = false;  ///< writes a variable: skipped once the run has failed
   bool guarded = false;  ///< and is skipped by the device itself: only the device knows whether the run failed
-  int32_t signal = 0;    ///< position to make known when done; 0: nobody waits
+  int32_t signal = 0;    ///< position to make known when done; 0: no lane waits for it
   uint32_t first_slot = 0;
   uint32_t first_wait = 0, end_wait = 0;
   Executable* executable = nullptr;
@@ -43,11 +43,11 @@ struct LaneOperation {
 /// One launch of an asynchronous lane: an operation, or several merged into one.
 struct LaneLaunch {
   uint32_t first = 0, end = 0;   ///< operations
-  Executable* merged = nullptr;  ///< does what all of them do; null: there is one
+  Executable* merged = nullptr;  ///< does the work of all of them; null: there is only one
 };
 
-/// Launches of which only the first may wait and only the last signals: recorded at their second run, and replayed from then
-/// on.
+/// Launches of which only the first may wait and only the last signals: recorded at their second run, then
+/// replayed.
 struct LaneSegment {
   uint32_t first = 0, end = 0;  ///< launches
   bool commits = false;         ///< some of them do

@@ -14,8 +14,8 @@ struct ConvShape {
 /// x [N, I, s…], weight [O, I/g, k…], y [N, O, s…] with 1 to 3 spatial dims.
 ConvShape conv_shape(const StepOperands& operation);
 
-/// The same of the shapes given, without a bias: for gradients, where x or weight is what is made. `y_name`
-/// is what messages call y.
+/// The same for the given shapes, without a bias: for gradients, where x or weight is the result. `y_name`
+/// is the name of y in messages.
 ConvShape conv_shape(const StepOperands& operation, const Dims& x, const Dims& weight, const Dims& y,
                      const std::string& y_name);
 

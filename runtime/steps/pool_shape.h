@@ -18,16 +18,16 @@ struct Window {
   int64_t begin, end, divisor;
 };
 
-/// An average pooling's way: one that libraries have, dividing by the kernel's size or by what of it lies within x, with a
-/// factor for another divisor; or, where the divisors differ from window to window as a library's can't, the windows.
+/// How an average pooling is computed: as libraries do, dividing by the kernel's size or by its part within x, with a
+/// factor for another divisor; or, if the divisors differ between windows, which libraries don't support, by its windows.
 struct Averaging {
   bool include_padding = true;
   float scale = 1;
-  std::vector<std::vector<Window>> windows;  ///< by dimension, then output position; empty: as libraries have it
+  std::vector<std::vector<Window>> windows;  ///< by dimension, then output position; empty: as libraries do
 };
 
-/// x and y [N, C, s…] with 1 to 3 spatial dims, whose sizes the step's attributes must relate as PyTorch
-/// does.
+/// x and y [N, C, s…] with 1 to 3 spatial dims, whose sizes must be related by the step's attributes as in
+/// PyTorch.
 Pooling pooling_of(const StepOperands& operation, const Dims& x, const Dims& y);
 Averaging averaging_of(const StepOperands& operation, const Pooling& pooling);
 
@@ -35,10 +35,10 @@ Averaging averaging_of(const StepOperands& operation, const Pooling& pooling);
 /// start_index and end_index.
 std::vector<std::vector<Window>> adaptive_windows(const Dims& x, const Dims& y);
 
-/// Adaptive average pooling as an equal one where the windows are all alike, else by its windows.
+/// Adaptive average pooling as an ordinary one if all windows are alike, else by its windows.
 Averaging adaptive_pooling_of(const Dims& x, const Dims& y, Pooling& pooling);
 
-/// dy's dims with the spatial sizes of the attribute `size`: x's dims, of a backward step. Its output must
+/// dy's dims with the spatial sizes of the attribute `size`: the dims of a backward step's x. Its output must
 /// have them.
 Dims pooled_from(const StepOperands& operation);
 

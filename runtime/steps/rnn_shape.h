@@ -21,20 +21,20 @@ struct RnnShape {
 };
 
 /// Reads and checks the shapes of x, initial states, weights, biases and results (y, h and an LSTM's c). x
-/// may be [T, N, I], [N, T, I] (batch_first) or [T, I]; states are [layers · directions, N, H], or without N
-/// where x is.
+/// may be [T, N, I], [N, T, I] (batch_first) or [T, I]; states are [layers · directions, N, H], without N if
+/// x has none.
 RnnShape rnn_shape(const StepOperands& operation, int64_t gates, const std::vector<Dims>& results);
 
-/// What a backward step gives: the gradients of x, of the initial states that are there, then of the weights and biases.
+/// The results of a backward step: the gradients of x, of the given initial states, then of the weights and biases.
 struct RnnGradients {
   std::vector<std::string> roles;  ///< of the operands, by output
   size_t first_weight = 1;         ///< an output
   bool has(std::string_view role) const;
-  /// The output with the gradient of an operand, which must be there.
+  /// The output with the gradient of an operand, which must exist.
   size_t of(std::string_view role) const;
 };
 
-/// Those of a step of these sizes, whose outputs and given gradients have the shapes that go with them.
+/// For a step of these sizes, whose outputs and given gradients have matching shapes.
 RnnGradients rnn_gradients(const StepOperands& operation, const RnnShape& shape);
 
 /// Shapes of the step's outputs that are values: workspaces left out.
