@@ -7,19 +7,19 @@
 
 namespace sheaf {
 
-/// Up to this size an array in a file is read at once and kept, in the file's own element type.
+/// Up to this size an array in a file is read completely and kept, in the file's own element type.
 inline constexpr uint64_t kKeptArrayBytes = uint64_t{32} << 20;
 
-/// `tensor` as it stands, with rows along `batch_dim` (-1: none).
+/// `tensor` unchanged, with rows along `batch_dim` (-1: none).
 std::unique_ptr<RowSource> rows_of_tensor(HostTensor tensor, int batch_dim);
 
-/// The array that `source`, no random one, names; see open_source().
+/// The array named by `source`, which isn't random; see open_source().
 Result<std::unique_ptr<RowSource>> open_array(const DataSource& source, const std::string& text, const SourceRequest& request);
 
 /// FILE's bytes, each a row. Errors: as open_array().
 Result<std::unique_ptr<RowSource>> open_bytes(const std::string& file, const SourceRequest& request);
 
-/// The dimension that is the batch in a request's shape; -1: there is none.
+/// The batch dimension of a request's shape; -1: there is none.
 int batch_dim_of(const SourceRequest& request);
 
 }  // namespace sheaf

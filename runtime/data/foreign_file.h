@@ -1,4 +1,4 @@
-// Files of formats that sheaf doesn't read: what they are, and how to make one that it reads.
+// Files of formats that sheaf doesn't read: what they are, and how to convert them.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -7,8 +7,8 @@
 
 namespace sheaf {
 
-/// What `file`, which isn't `expected` ("a safetensors file"), is and how to convert it, as far as its first bytes (and a
-/// zip archive's names) say: PyTorch's pickles, NumPy's files, images, text.
+/// What `file`, which isn't `expected` ("a safetensors file"), is and how to convert it, judging by its first bytes (and a
+/// zip archive's names): PyTorch's pickles, NumPy's files, images, text.
 Error foreign_file(const std::string& file, const std::string& expected);
 
 }  // namespace sheaf

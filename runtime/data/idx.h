@@ -1,4 +1,4 @@
-// IDX, the format of the MNIST files (http://yann.lecun.com/exdb/mnist), packed by gzip or not.
+// IDX, the format of the MNIST files (http://yann.lecun.com/exdb/mnist), gzip'ed or not.
 #pragma once
 
 #include "runtime/data/stored_array.h"
@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// The array in an IDX file, of which nothing is read but the header; none: it is packed. Errors: those of load_idx().
+/// The array in an IDX file; only the header is read; none: it is packed. Errors: those of load_idx().
 Result<std::optional<StoredArray>> open_idx(const std::string& file);
 
 /// Reads an IDX file of unsigned bytes, 32-bit integers or 32-bit floats, as uint8, int32 or float32. Errors

@@ -12,7 +12,7 @@
 namespace sheaf {
 
 /// Unpacks a stream piece by piece. The reader says how many bytes it expects, so a small input can't fill
-/// the memory; that there are no more is checked at the end. Errors have no place.
+/// the memory; at the end it checks that there are no more. Errors have no place.
 class Inflater {
  public:
   enum Wrapping { raw, zlib, gzip };
@@ -25,9 +25,9 @@ class Inflater {
 
   /// Fills `bytes`. Errors: a damaged stream, one that ends before.
   Result<void> read(std::span<std::byte> bytes);
-  /// The next `size` bytes. Also an error: more than this input could ever unpack to.
+  /// The next `size` bytes. Also an error: more than this input can unpack to.
   Result<std::string> read(size_t size);
-  /// The stream and the input end here, and the stream's checksum is right.
+  /// Checks that the stream and the input end here, and that the stream's checksum is right.
   Result<void> finish();
 
   /// An upper bound of what `packed` bytes unpack to: deflate's best ratio is 1032 to 1.

@@ -14,7 +14,7 @@ namespace sheaf {
 /// is malformed, fewer or more bytes than the shape needs.
 Result<FileTensor> parse_npy(std::string_view bytes);
 
-/// The array in FILE.npy, of which nothing is read but the header; none: it is in Fortran order. Errors, located at the file: those of
+/// The array in FILE.npy; only the header is read; none: it is in Fortran order. Errors, located at the file: those of
 /// parse_npy().
 Result<std::optional<StoredArray>> open_npy(const std::string& file);
 
@@ -22,7 +22,7 @@ Result<std::optional<StoredArray>> open_npy(const std::string& file);
 Result<FileTensor> load_npy(const std::string& file);
 
 /// Reads array `key` (numpy's name, without .npy) of FILE.npz. Errors, located at the file: not a zip
-/// archive, no such array (with the names that there are), and parse_npy's.
+/// archive, no such array (lists those there are), and parse_npy's.
 Result<FileTensor> load_npz(const std::string& file, const std::string& key);
 
 }  // namespace sheaf

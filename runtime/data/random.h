@@ -1,4 +1,4 @@
-// Random numbers by Philox: element i is a function of (seed, stream, i) alone;
+// Random numbers by Philox: element i depends only on (seed, stream, i);
 // stream_of (runtime/base/philox.h) gives a name its stream.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Rows of an input or a target, read as they are needed: what every SOURCE of the command line is opened as.
+// Rows of an input or a target, read as they are needed: the opened form of every SOURCE of the command line.
 #pragma once
 
 #include "sheaf/tensor.h"
@@ -11,15 +11,15 @@
 
 namespace sheaf {
 
-/// How rows lie in a dense tensor: `outer` runs of rows, of `row_elements` elements a row and run.
+/// The layout of rows in a dense tensor: `outer` runs of rows, of `row_elements` elements a row and run.
 struct RowLayout {
   size_t outer = 1, row_elements = 1;
 
-  /// Rows lie along dimension `batch_dim`; -1: the whole tensor is one row.
+  /// Rows are along dimension `batch_dim`; -1: the whole tensor is one row.
   static RowLayout of(std::span<const int64_t> shape, int batch_dim);
 };
 
-/// Where rows go: places `first`, `first` + 1, … of a dense batch of `rows` rows.
+/// The destination of rows: places `first`, `first` + 1, … of a dense batch of `rows` rows.
 struct RowTarget {
   std::byte* batch = nullptr;
   int64_t rows = 0, first = 0;
@@ -32,7 +32,7 @@ class RowSource {
   DType dtype() const { return dtype_; }
   /// The shape of all rows together.
   const std::vector<int64_t>& shape() const { return shape_; }
-  /// The dimension of rows; -1: there are none, the tensor goes with every batch.
+  /// The dimension of rows; -1: none, the tensor belongs to every batch.
   int batch_dim() const { return batch_dim_; }
   /// 1 without a dimension of rows.
   int64_t rows() const { return batch_dim_ < 0 ? 1 : shape_[static_cast<size_t>(batch_dim_)]; }
@@ -40,17 +40,17 @@ class RowSource {
   /// The shape of a batch of `rows` rows.
   std::vector<int64_t> batch_shape(int64_t rows) const;
 
-  /// Reads rows number rows[0], rows[1], …, each below rows(), as epoch number `epoch` (from 0) has them: what is drawn at random for
-  /// a row depends on the seed, the epoch and its number alone. Any number of threads may read at once. Errors are located at the file.
+  /// Reads rows number rows[0], rows[1], …, each below rows(), for epoch number `epoch` (from 0): random draws for
+  /// a row depend only on the seed, the epoch and its number. Any number of threads may read at once. Errors: at the file.
   virtual Result<void> read(std::span<const int64_t> rows, int64_t epoch, const RowTarget& target) const = 0;
 
-  /// A CRC-32 by which a resumed run knows its data again: of the content, or of samples of it where it is large. Errors: as read().
+  /// A CRC-32 by which a resumed run recognises its data: of the content, or of samples of large data. Errors: as read().
   virtual Result<uint32_t> fingerprint() const = 0;
 
-  /// Rows that make a fair piece of work for one of several threads; 0: reading is so cheap that one thread is enough.
+  /// A fair number of rows for one of several threads; 0: reading is so cheap that one thread is enough.
   virtual int64_t rows_for_a_thread() const { return 0; }
 
-  /// Integers are from 0 to below it, which is known without reading them; none: that isn't known.
+  /// An upper bound of integers from 0, exclusive, if known without reading them; none: unknown.
   virtual std::optional<int64_t> below() const { return std::nullopt; }
 
  protected:

@@ -34,7 +34,7 @@ class SafetensorsFile {
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  /// One tensor, of which nothing is read yet. Errors, located at the file: no such tensor (with the names that there are); a dtype
+  /// One tensor, not yet read. Errors, located at the file: no such tensor (lists those there are); a dtype
   /// other than F32, F64 (becomes float32), F16, BF16, I64, I32 and U8.
   Result<StoredArray> array(const std::string& tensor) const;
   /// Reads one tensor. Errors: likewise; too little memory.

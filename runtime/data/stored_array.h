@@ -1,4 +1,4 @@
-// An array as it lies in a file, uncompressed and row-major: any part of it can be read by itself.
+// An array stored in a file, uncompressed and row-major, so that any part of it can be read separately.
 #pragma once
 
 #include "runtime/base/file.h"

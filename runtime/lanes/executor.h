@@ -99,7 +99,7 @@ class Executor {
   void hand_over(Lane& lane);
   void hand_over(Lane& lane, const LaneLaunch& launch);
   void hand_over(Lane& lane, LaneSegment& segment);
-  /// Segments as recorded work (record_segment.cpp). A segment that can't be recorded notes which of its operations is the cause.
+  /// Segments as recorded work (record_segment.cpp). A segment that can't be recorded notes which of its operations is why.
   void record(Lane& lane, LaneSegment& segment);
   Result<std::unique_ptr<RecordedWork>> recorded(Lane& lane, uint32_t first, uint32_t end);
   /// Reports on stderr, once, which segments of a successful run could not be recorded.

@@ -15,7 +15,7 @@ std::optional<Symbol::Kind> symbol_kind_from_name(std::string_view name);
 std::optional<Value::Role> value_role_from_name(std::string_view name);
 std::optional<Value::Purpose> purpose_from_name(std::string_view name);
 
-/// "infer", "train", "accumulate", "update", "forward" or "backward": which of the plan's `program`, or its logical form, is.
+/// The name of `program` (or of the program whose logical form it is) in the plan: "infer", "train", "accumulate", …
 std::string_view name_of(const Plan& plan, const Program& program);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// What a binding says about itself, as the C++ interface shows it.
+// A binding's report about itself, for the C++ interface.
 #pragma once
 
 #include "runtime/bind/binding.h"

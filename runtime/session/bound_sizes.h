@@ -1,4 +1,4 @@
-// A model's bindings for a whole batch, and for smaller ones as they come.
+// A model's bindings for a whole batch, and for smaller ones as they occur.
 #pragma once
 
 #include "runtime/base/error.h"

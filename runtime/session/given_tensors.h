@@ -1,4 +1,4 @@
-// Tensors that a caller gives to a run: which value each of them is, and whether it fits.
+// Tensors that a caller gives to a run: matches them with the model's values and checks that they fit.
 #pragma once
 
 #include "sheaf/model.h"
@@ -25,12 +25,12 @@ std::vector<GivenTensor> given_tensors(std::span<const View> views) {
   return given;
 }
 
-/// `given` in the order of `values`: by name, or in the given order if none has one. `what` they are: "input". Errors: some
+/// `given` in the order of `values`: by name, or in the given order if none has a name. `what` they are: "input". Errors: some
 /// have names and some don't; one is missing, superfluous or given twice.
 Result<std::vector<GivenTensor>> in_order(std::string_view what, std::span<const ValueInfo> values,
                                           std::vector<GivenTensor> given);
 
-/// Rows of `given`, which are in the order of `values`: those of the first whose sizes depend on the batch; none if none does.
+/// The number of rows in `given`, in the order of `values`: from the first whose sizes depend on the batch; none if none does.
 std::optional<int64_t> rows_of(std::span<const ValueInfo> values, std::span<const GivenTensor> given);
 
 /// The address of `tensor`, which is `value` and must have `shape`. Errors: it has another dtype or shape; it has elements but

@@ -1,4 +1,4 @@
-// What a Model is made of (internal to the C++ interface's sources).
+// The state of a Model (internal to the C++ interface's sources).
 #pragma once
 
 #include "runtime/bind/binding.h"
@@ -29,10 +29,10 @@ struct ModelState {
   std::mutex mutex;  ///< of `kernels`
 
   Result<std::shared_ptr<const Kernels>> kernels_for(Device& device);
-  /// Binds one of the plan's programs. `first_outputs`: of runs in two parts (BindRequest).
+  /// Binds one of the plan's programs. `first_outputs`: for runs in two parts (BindRequest).
   Result<std::unique_ptr<Binding>> bind(const Program& program, std::shared_ptr<const DeviceSet> devices, int64_t batch,
                                         const BindOptions& options, size_t first_outputs = 0);
-  /// Copies a parameter, buffer or entry of the optimiser's state to `plain`. Errors: `plain` isn't of its size; a device's.
+  /// Copies a parameter, buffer or entry of the optimiser's state to `plain`. Errors: `plain` hasn't its size; a device's.
   Result<void> read(const ParameterInfo& variable, std::span<std::byte> plain);
 };
 

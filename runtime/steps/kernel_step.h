@@ -9,7 +9,7 @@
 namespace sheaf {
 
 /// A kernel that looks entries up in a table (along its dimension `lookup_dim`, or 0) reports the first index beyond its end:
-/// output `status` of the step, an int64, stays 0 or becomes ~p, p being the position of that index in input 0. Input 1: the table.
+/// output `status` of the step, an int64, stays 0 or becomes ~p, p being that index's position in input 0. Input 1: the table.
 struct Lookup {
   size_t status = 0;  ///< buffer
   DType dtype = DType::int64;

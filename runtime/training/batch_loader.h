@@ -1,4 +1,4 @@
-// Batches ahead of the step that needs them: threads read the rows of the next ones while a step runs.
+// Loads batches ahead of the steps that need them: threads read the rows of the next ones while a step runs.
 #pragma once
 
 #include "runtime/bind/chunk.h"
@@ -14,23 +14,23 @@
 
 namespace sheaf {
 
-/// By value of a dataset: rows of a batch, in runs that don't overlap. Of a value without a dimension of rows a run, or none.
+/// By value of a dataset: rows of a batch, in runs that don't overlap. A value without a dimension of rows has one run, or none.
 using RowsRead = std::vector<std::vector<Run>>;
 
 struct LoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = true;
-  bool drop_last = false;  ///< rows left over at an epoch's end make no batch
+  bool drop_last = false;  ///< rows left over at an epoch's end are dropped
   uint64_t seed = 0;
   int64_t epoch = 0;                   ///< the first batch: its epoch, from 0,
   int64_t position = 0;                ///< and how many batches of that epoch come before it
   int64_t batches = 0;                 ///< how many in all, over as many epochs as it takes
-  std::map<int64_t, RowsRead> needed;  ///< by a batch's number of rows: those that are read; others hold anything. None: all
+  std::map<int64_t, RowsRead> needed;  ///< by a batch's number of rows: the rows to read; others hold anything. None: all
   int buffers = 3;                     ///< batches held at a time: one in use, the others ready or being filled. At least 2
-  int threads = 0;                     ///< that read; 0: as many as the process has CPUs where reading is dear, else 1
+  int threads = 0;                     ///< reading threads; 0: as many as the process has CPUs if reading is expensive, else 1
 };
 
-/// One batch; its buffers belong to the loader and hold until the next call of next().
+/// One batch; the loader owns its buffers, which are valid until the next call of next().
 struct Batch {
   int64_t epoch = 0;
   int64_t position = 0;  ///< in its epoch, from 0
@@ -38,11 +38,11 @@ struct Batch {
   std::span<const void* const> buffers;  ///< one for each of the dataset's values
 };
 
-/// Batches that an epoch has: all rows in batches of `batch_size`, the last with the rows left over unless they are dropped.
+/// The number of batches in an epoch: all rows in batches of `batch_size`; the last has the leftover rows, unless dropped.
 int64_t batches_per_epoch(int64_t rows, int64_t batch_size, bool drop_last);
 
-/// The batches of one epoch after another. The constructor allocates the memory of all batches that are ever held. Data without rows
-/// has one batch an epoch, of none.
+/// The batches of one epoch after another. The constructor allocates the memory of all batches that are ever held. Data without
+/// rows has one batch an epoch, without rows.
 class BatchLoader {
  public:
   /// `data` must outlive it. Error: not enough memory.
@@ -53,11 +53,11 @@ class BatchLoader {
 
   /// The next batch, after a wait if it isn't ready yet; none after `batches`. Errors: those of reading its rows.
   Result<std::optional<Batch>> next();
-  /// Seconds that next() has waited in all.
+  /// Total seconds that next() has waited.
   double waited_seconds() const { return waited_seconds_; }
 
  private:
-  /// Rows of one value of a batch: what a thread reads at a time.
+  /// Rows of one value of a batch: a thread's unit of reading.
   struct Piece {
     size_t value = 0;
     int64_t first = 0, rows = 0;
@@ -68,7 +68,7 @@ class BatchLoader {
     int64_t epoch = 0, position = 0, rows = 0;
     std::vector<int64_t> numbers;  ///< of the rows
     std::vector<Piece> pieces;
-    size_t unread = 0;  ///< pieces that aren't there yet
+    size_t unread = 0;  ///< pieces not yet read
     std::optional<Error> error;
     size_t error_piece = 0;
   };
@@ -83,15 +83,15 @@ class BatchLoader {
   const Dataset& data_;
   LoaderOptions options_;
   std::vector<Slot> slots_;
-  std::vector<int64_t> order_;  ///< of the epoch at hand
+  std::vector<int64_t> order_;  ///< of the current epoch
   double waited_seconds_ = 0;
 
   std::mutex mutex_;
   std::condition_variable filled_changed_, work_changed_;
-  int64_t begun_ = 0;         ///< batches whose pieces are given to threads; batch n lies in slot n modulo the number of slots
+  int64_t begun_ = 0;         ///< batches whose pieces are given to threads; batch n is in slot n modulo the number of slots
   size_t given_ = 0;          ///< pieces of the last of them that have been given
-  int64_t epoch_, position_;  ///< of the next batch to be begun
-  int64_t taken_ = 0;         ///< batches given out; the last of them is still in use
+  int64_t epoch_, position_;  ///< of the next batch to begin
+  int64_t taken_ = 0;         ///< batches handed out; the last of them is still in use
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

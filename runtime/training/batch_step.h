@@ -14,8 +14,8 @@ namespace sheaf {
 
 class BatchStep {
  public:
-  /// `inputs` are the step's; `settings` and `model` must outlive it. Errors: those of Model::bind(); the plan has no programs
-  /// for micro-batches, and `options` wants them.
+  /// `inputs` are the step's; `settings` and `model` must outlive it. Errors: those of Model::bind(); `options` asks for
+  /// micro-batches, and the plan has no programs for them.
   static Result<BatchStep> bind(ModelState& model, const std::shared_ptr<const DeviceSet>& devices, int64_t rows,
                                 const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings);
 
@@ -26,7 +26,7 @@ class BatchStep {
 
   /// Sizes of the inputs for these rows.
   const std::vector<std::vector<int64_t>>& shapes() const { return shapes_; }
-  /// By input: which of these rows this process reads, in one run or several.
+  /// By input: which of these rows this process reads, in one or several runs.
   RowsRead rows_read() const;
   /// With micro-batches, the largest part's.
   const Binding& binding() const { return parts_ ? parts_->largest().binding() : whole_->binding(); }

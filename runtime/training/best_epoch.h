@@ -1,4 +1,4 @@
-// The epoch whose evaluation was the best so far: what is kept of a run, and when it ends early.
+// The epoch whose evaluation was the best so far: what a run keeps, and when it ends early.
 #pragma once
 
 #include "runtime/training/record.h"
@@ -9,11 +9,11 @@
 namespace sheaf {
 
 struct BestEpoch {
-  std::string by = "loss";  ///< what is compared: a metric's name, or the loss
+  std::string by = "loss";  ///< the criterion: a metric's name, or the loss
   int64_t epoch = 0;        ///< from 1; 0: none has been evaluated
   double value = 0;         ///< of that epoch
 
-  /// The value that `found` has for `by`, which is "loss" or a metric's name; none: it has none.
+  /// The value of `by`, which is "loss" or a metric's name, in `found`; none: it has none.
   static std::optional<double> value_of(const Evaluation& found, const std::string& by) {
     if (by == "loss") return found.loss;
     for (const auto& [metric, value] : found.metrics)
@@ -21,8 +21,8 @@ struct BestEpoch {
     return std::nullopt;
   }
 
-  /// Takes the evaluation of an epoch; true if it is better than all before. Shares are better the larger, all else the smaller; NaN is
-  /// never better.
+  /// Takes the evaluation of an epoch; true if it is better than all before. Shares are better when larger, everything else
+  /// when smaller; NaN is never better.
   bool take(int64_t of_epoch, const Evaluation& found) {
     const auto now = value_of(found, by);
     if (!now || *now != *now) return false;

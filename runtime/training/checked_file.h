@@ -16,10 +16,10 @@ Result<void> write_checked(const std::string& file, const nlohmann::json& conten
 Result<void> write_checked(const Folder& folder, const std::string& name, const nlohmann::json& content,
                            std::span<const TensorView> tensors);
 
-/// An opened file: its metadata is whole; tensors are not yet read.
+/// An opened file: its metadata is intact; tensors are not yet read.
 class CheckedFile {
  public:
-  /// Errors, located at the file: it is no checkpoint, or damaged.
+  /// Errors, located at the file: it isn't a checkpoint, or is damaged.
   static Result<CheckedFile> open(const std::string& file);
   static Result<CheckedFile> open(const Folder& folder, const std::string& name);
 

@@ -22,7 +22,7 @@ class CheckpointFolder {
     std::vector<HostTensor> tensors;
   };
 
-  /// Makes the folder if it isn't there, holds it open, so it stays this one wherever it is moved, locks it against other runs
+  /// Makes the folder if it is missing, and holds it open, so that moving it doesn't matter; locks it against other runs
   /// for the object's lifetime, and removes temporary files that a killed run left. Errors, located at the folder: it can't be
   /// made or written, another run uses it.
   static Result<CheckpointFolder> open(const std::string& folder, int keep);
@@ -32,7 +32,7 @@ class CheckpointFolder {
   /// The checkpoints in it, newest first.
   std::vector<File> list() const;
 
-  /// The newest sound one of this run. A damaged one is skipped, and `told` is called with the reason. Nothing: there are none.
+  /// The newest sound one of this run. A damaged one is skipped, and `told` is called with the reason. None: there are none.
   /// Errors: a sound one belongs to another run (check_same_run); all are damaged.
   Result<std::optional<Found>> newest(const RunIdentity& run, std::span<const Parameter* const> expected,
                                       const std::function<void(const Error&)>& told) const;

@@ -1,4 +1,4 @@
-// The rows that a model is run, trained or evaluated on: a source for each input and target, read batch by batch.
+// The rows on which a model is run, trained or evaluated: a source for each input and target, read batch by batch.
 #pragma once
 
 #include "runtime/data/source.h"
@@ -20,8 +20,8 @@ std::vector<ValueInfo> training_values(const Plan& plan);
 class Dataset {
  public:
   /// Opens the source of each of `values`. Errors: those of open_source; a number of rows that differs between two of
-  /// them (both are named). `random:ROWS` and augmentation draw with `seed`, and random numbers of `name` in `ranges[name]`. `note`
-  /// receives open_source's notes.
+  /// them (both are named). `random:ROWS` and augmentation draw with `seed`, and random numbers for `name` in `ranges[name]`.
+  /// `note` receives open_source's notes.
   static Result<Dataset> open(std::vector<ValueInfo> values, const std::map<std::string, std::string>& sources, uint64_t seed,
                               const std::map<std::string, RandomRange>& ranges, void (*note)(const Diagnostic&) = nullptr);
   /// From tensors in memory, one for each value.
@@ -31,7 +31,7 @@ class Dataset {
   int64_t rows() const { return rows_; }
   /// Some value has a dimension that is the batch.
   bool has_rows() const { return rows_of_ >= 0; }
-  /// Error: there are none to train or evaluate on.
+  /// Error: there are no rows to train or evaluate on.
   Result<void> require_rows() const;
   const std::vector<ValueInfo>& values() const { return values_; }
   const RowSource& source(size_t index) const { return *sources_[index]; }

@@ -1,4 +1,4 @@
-// Losses of an element with its target, on the host.
+// Losses of a single element and its target, on the host.
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// What an element's loss reads besides x and its target. Missing arguments have PyTorch's defaults.
+/// The inputs of an element's loss besides x and its target. Missing arguments have PyTorch's defaults.
 struct ElementLossArguments {
   const Json& named;      ///< the training section's
   double pos_weight = 1;  ///< the element's
@@ -18,7 +18,7 @@ struct ElementLossArguments {
 
 /// torch.nn's loss of the same name with reduction='none', in double precision.
 struct ElementLoss {
-  /// What its targets are: any numbers, shares of a whole from 0 to 1, or yes and no.
+  /// The kind of its targets: any numbers, shares of a whole from 0 to 1, or yes and no.
   enum Targets { numbers, shares, yes_or_no };
 
   std::string type;
@@ -27,7 +27,7 @@ struct ElementLoss {
   double yes_above = 0;  ///< of yes_or_no: an output above it means yes
 };
 
-/// The row of a loss; null of one that isn't of each element with its own target.
+/// The row of a loss; null if it doesn't compare each element with its own target.
 const ElementLoss* find_element_loss(const std::string& type);
 
 }  // namespace sheaf

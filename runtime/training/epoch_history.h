@@ -17,7 +17,7 @@ class EpochHistory {
   void add(EpochRecord record) {
     seconds_ += record.seconds;
     data_wait_seconds_ += record.data_wait_seconds;
-    if (count_ > 0 && !regular(count_ - 1)) records_.pop_back();  // it was there as the last
+    if (count_ > 0 && !regular(count_ - 1)) records_.pop_back();  // it was kept only as the last one
     records_.push_back(std::move(record));
     ++count_;
     if (records_.size() <= kMostRecords) return;
@@ -32,12 +32,12 @@ class EpochHistory {
   const std::vector<EpochRecord>& records() const { return records_; }
   /// Seconds of training, over all epochs.
   double seconds() const { return seconds_; }
-  /// Part of them: steps waited for their batch.
+  /// Part of them, during which steps waited for their batch.
   double data_wait_seconds() const { return data_wait_seconds_; }
   int64_t stride() const { return stride_; }
 
-  /// Restores the records that a checkpoint saved after `count` epochs, and numbers them. False: there can't be so many of
-  /// them.
+  /// Restores the records that a checkpoint saved after `count` epochs, and numbers them. False: that many can't
+  /// exist.
   static bool restore(EpochHistory& history, std::vector<EpochRecord> records, int64_t count, int64_t stride, double seconds,
                       double data_wait_seconds) {
     const int64_t regular = (count + stride - 1) / stride;

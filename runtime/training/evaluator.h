@@ -13,15 +13,15 @@ namespace sheaf {
 
 class Evaluator {
  public:
-  /// Binds the model to `batch_size` rows, and to those left over. `data` has training_values(plan) and must outlive
+  /// Binds the model to `batch_size` rows, and to the leftover ones. `data` has training_values(plan) and must outlive
   /// the evaluator. Errors: those of Model::bind.
   static Result<Evaluator> make(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& data,
                                 const LossSection& loss, int64_t batch_size, const BindOptions& options);
 
-  /// Runs all rows with the present weights, which threads read ahead. None: `stopped` became true in between. Errors: those of
+  /// Runs all rows with the current weights; threads read ahead. None: `stopped` became true meanwhile. Errors: those of
   /// Session::run and BatchLoader.
   Result<std::optional<Evaluation>> run(const std::function<bool()>& stopped);
-  /// Receives the times of its operations; null: nobody does.
+  /// Receives the times of its operations; null: not recorded.
   void set_trace(std::shared_ptr<Trace> trace) { run_.trace = std::move(trace); }
 
  private:
@@ -34,7 +34,7 @@ class Evaluator {
       : data_(&data), loss_(std::move(loss)), batch_size_(batch_size) {}
   Result<Bound> bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
                      const BindOptions& options) const;
-  /// Of a batch, what `session` reads, and the targets.
+  /// The parts of a batch that `session` reads, and the targets.
   RowsRead rows_needed(const Session& session) const;
   Result<void> add(Bound& bound, const Batch& batch, EvaluationSums& sums) const;
 

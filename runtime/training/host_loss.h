@@ -9,25 +9,25 @@
 
 namespace sheaf {
 
-/// Sums over the rows looked at so far.
+/// Sums over the rows seen so far.
 struct EvaluationSums {
   double loss = 0;
-  double weight = 0;  ///< what the mean loss is taken over: elements, or targets that are not ignored
+  double weight = 0;  ///< the mean loss's divisor: elements, or targets that are not ignored
   MetricSums metrics;
 };
 
 /// Adds one batch to the loss and to the metrics in `loss.metrics`. Error: output and target don't fit each other.
 Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums);
 
-/// What they come to, over `rows` rows; nobody measured the time.
+/// The results over `rows` rows; the time isn't measured.
 Evaluation evaluation_of(const LossSection& loss, const EvaluationSums& sums, int64_t rows);
 
-/// This loss limits what its targets may be: check_targets() has something to check.
+/// Whether this loss limits its targets, so that check_targets() has something to check.
 bool needs_check(const LossSection& loss);
 
-/// Every class target is in [0, C) or ignore_index, every target of BCELoss in [0, 1]; nothing to check for other losses.
-/// The error names row and value; `option` is where the data comes from, `rows_dim` the target's dimension of rows, and
-/// `first_row` the number of the tensor's first one.
+/// Checks that every class target is in [0, C) or ignore_index, and every target of BCELoss in [0, 1]; accepts other losses.
+/// The error names row and value; `option` is the data's origin, `rows_dim` the target's dimension of rows, and
+/// `first_row` the number of the tensor's first row.
 Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim,
                            int64_t first_row = 0);
 

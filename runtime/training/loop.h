@@ -26,17 +26,17 @@ class Learner {
   /// Which of a step's `rows` rows step() reads; none: all of them.
   virtual Result<std::optional<RowsRead>> rows_read(int64_t) { return std::optional<RowsRead>(); }
   virtual TrainingProgress& progress() = 0;
-  /// Of the next step, under the schedule.
+  /// For the next step, under the schedule.
   virtual double learning_rate() const = 0;
-  /// After a whole epoch and its evaluation: schedules may go by them. Errors: one that goes by what wasn't measured.
+  /// After a whole epoch and its evaluation, which schedules may follow. Errors: a schedule needs a value that wasn't measured.
   virtual Result<void> epoch_done(const EpochRecord&) { return {}; }
 };
 
-/// Where a run stands between two steps. Together with the learner's tensors, this is all that a run needs to continue.
+/// The state of a run between two steps. Together with the learner's tensors, this is all that a run needs to continue.
 struct LoopState {
   int64_t step = 0;      ///< done
   int64_t epoch = 0;     ///< done, with their evaluation
-  int64_t position = 0;  ///< steps done of the epoch at hand
+  int64_t position = 0;  ///< steps done in the current epoch
   double loss_sum = 0;   ///< over that epoch's rows so far
   int64_t rows = 0;      ///< of that epoch so far
   double seconds = 0;    ///< spent on them
@@ -49,27 +49,27 @@ struct LoopState {
 
 struct LoopSettings {
   int64_t batch_size = 1;
-  int64_t steps = 0;             ///< to be done by the end, counted from the run's very beginning
+  int64_t steps = 0;             ///< to do by the end, counted from the run's very beginning
   int64_t checkpoint_every = 0;  ///< steps; 0: only at the end of epochs
   /// Checkpoints of epochs are skipped while all saves together have taken longer than training, by more than this.
   double saving_allowance_seconds = 2;
   bool shuffle = true;
-  bool drop_last = false;  ///< rows left over at an epoch's end make no step
+  bool drop_last = false;  ///< rows left over at an epoch's end are dropped
   uint64_t seed = 0;
-  int64_t patience = 0;      ///< the run ends after so many epochs without a better evaluation than the best; 0: never
+  int64_t patience = 0;      ///< the run ends after this many epochs without a better evaluation than the best; 0: never
   bool loss_is_sum = false;  ///< of a batch's rows ("reduction": "sum"), not their mean
 };
 
-/// What happens around steps. All but `stopped` may be empty.
+/// Hooks around steps. All but `stopped` may be empty.
 struct LoopHooks {
   std::function<Result<void>(const StepRecord&)> step;
   std::function<Result<void>(const EpochRecord&)> epoch;
-  /// None: it was stopped in between.
+  /// None: it was stopped meanwhile.
   std::function<Result<std::optional<Evaluation>>()> evaluate;
   std::function<Result<void>(const LoopState&)> save;
-  /// After an evaluation better than all before; the learner is as it was evaluated.
+  /// After an evaluation better than all before; the learner is still in the evaluated state.
   std::function<Result<void>()> keep_best;
-  /// True once the run is to end after the step at hand.
+  /// True once the run should end after the current step.
   std::function<bool()> stopped;
   /// Receives the waits for data.
   std::shared_ptr<Trace> trace;
@@ -79,7 +79,7 @@ enum class Ending { finished, stopped };
 
 /// Trains from `state` on. Calls `save` at each epoch's end (but see saving_allowance_seconds), every
 /// `checkpoint_every` steps, at the end and when stopped. Errors: a loss that isn't finite (with its step, and the layer that
-/// was first); those of the learner and the hooks. `state` is then the one after the last step that succeeded.
+/// the first such layer); those of the learner and the hooks. `state` is then the one after the last step that succeeded.
 Result<Ending> train(Learner& learner, const Dataset& data, const LoopSettings& settings, const LoopHooks& hooks,
                      LoopState& state);
 

@@ -1,4 +1,4 @@
-// What a plan says about its loss, as far as the training loop needs it.
+// A plan's loss section, as far as the training loop needs it.
 #pragma once
 
 #include "runtime/plan/metric.h"
@@ -14,11 +14,11 @@ namespace sheaf {
 
 struct LossSection {
   std::string type;    ///< "CrossEntropyLoss", …
-  std::string output;  ///< name of the model's output that it takes,
+  std::string output;  ///< name of the model's output that it compares,
   size_t output_index = 0;
   std::string target;     ///< and of the target
   bool sum = false;       ///< "reduction": "sum"
-  bool by_batch = false;  ///< "batchmean": the mean is one over the first dimension alone
+  bool by_batch = false;  ///< "batchmean": the mean is only over the first dimension
   int64_t ignore_index = -100;
   double label_smoothing = 0;
   std::vector<double> weight;      ///< by class; for binary cross entropy by entry of the last dimension, or one for all
@@ -39,13 +39,13 @@ struct LossSection {
 };
 
 /// Reads the plan's training section. Its metrics are those that the model file selects; all_metrics() has the others. Errors,
-/// located at the plan: it has none; a loss that isn't of an output of the model and a target.
+/// located at the plan: it has none; a loss that doesn't compare an output of the model with a target.
 Result<LossSection> loss_section(const Plan& plan);
 
 /// All metrics that this loss allows.
 std::vector<Metric> all_metrics(const LossSection& loss);
 
-/// The member of a JSON object; null if there is none, or no object.
+/// The member of a JSON object; null if it is missing, or this isn't an object.
 const Json& member_of(const Json& object, const char* name);
 
 /// "SGD(lr=0.1, momentum=0.9)": an object of the training section with a "type" and arguments.

@@ -25,17 +25,17 @@ class MicroBatches {
   Result<float> run(std::span<const void* const> given, const RunOptions& options);
   Result<std::string> first_not_finite(std::span<const void* const> given);
 
-  /// The rows of input `index` that this process reads: of each part some.
+  /// The rows of input `index` that this process reads: some of each part.
   std::vector<Run> rows_read(size_t index) const;
   const StepProgram& largest() const { return parts_.at(sizes_.front()); }
 
  private:
-  /// How an input is cut.
+  /// How an input is divided.
   struct Cut {
     bool rows = false;       ///< it has rows
-    size_t outer = 1;        ///< runs of rows; with more than one, a part's are gathered
+    size_t outer = 1;        ///< runs of rows; if more than one, a part's rows are gathered
     size_t row_bytes = 0;    ///< of one row within a run
-    std::vector<char> part;  ///< where they are gathered
+    std::vector<char> part;  ///< the gathered rows
   };
   explicit MicroBatches(ModelState& model) : kept_(*model.constants) {}
   Result<void> prepare(ModelState& model, std::span<const ValueInfo> inputs);

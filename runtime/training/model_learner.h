@@ -10,7 +10,7 @@ namespace sheaf {
 
 class ModelLearner : public Learner {
  public:
-  /// Binds the train program to batches of `batch_size` rows and to those that `rows` leaves over. The values of a
+  /// Binds the train program to batches of `batch_size` rows and to the leftover rows. The values of a
   /// batch come in the order of training_values(plan). Errors: those of Trainer::bind.
   static Result<std::unique_ptr<ModelLearner>> make(const Model& model, const DeviceList& devices, int64_t rows,
                                                     int64_t batch_size, const TrainingProgress& progress,
@@ -26,7 +26,7 @@ class ModelLearner : public Learner {
   TrainingProgress& progress() override { return trainer_.progress(); }
   double learning_rate() const override { return trainer_.learning_rate(); }
   Result<void> epoch_done(const EpochRecord& record) override;
-  /// Receives the times of the steps' operations; null: nobody does.
+  /// Receives the times of the steps' operations; null: not recorded.
   void set_trace(std::shared_ptr<Trace> trace) { run_.trace = std::move(trace); }
 
   Trainer& trainer() { return trainer_; }

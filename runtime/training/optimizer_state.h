@@ -1,4 +1,4 @@
-// Which of a plan's states last from step to step.
+// The states of a plan that last from step to step.
 #pragma once
 
 #include "runtime/plan/plan.h"

@@ -1,4 +1,4 @@
-// What a training run reports: each step, each epoch, and a curve of all losses that stays small.
+// The reports of a training run: each step, each epoch, and a curve of all losses that stays small.
 #pragma once
 
 #include "runtime/plan/metric.h"
@@ -17,10 +17,10 @@ struct StepRecord {
   double loss = 0;
   double lr = 0;
   double seconds = 0;            ///< the step and its wait for data,
-  double data_wait_seconds = 0;  ///< which is part of them
+  double data_wait_seconds = 0;  ///< which is included
 };
 
-/// What evaluation found: the selected metrics, and a loss if it has a mean.
+/// The results of an evaluation: the selected metrics, and a loss if it has a mean.
 struct Evaluation {
   std::optional<double> loss;
   std::vector<std::pair<Metric, double>> metrics;
@@ -33,7 +33,7 @@ struct EpochRecord {
   int64_t steps = 0;             ///< of this epoch
   bool complete = true;          ///< false: --steps ended the run within it
   double seconds = 0;            ///< of training, without evaluation
-  double data_wait_seconds = 0;  ///< part of them: steps waited for their batch
+  double data_wait_seconds = 0;  ///< part of them: the wait for batches
   double train_loss = 0;         ///< mean over its rows, each measured in its step
   double lr = 0;                 ///< of its last step
   int64_t rows = 0;
@@ -61,7 +61,7 @@ class LossCurve {
   const std::vector<double>& points() const { return points_; }
   int64_t stride() const { return stride_; }
 
-  // What a checkpoint saves of it.
+  // For checkpoints.
   double open_sum() const { return sum_; }
   int64_t open_count() const { return count_; }
   static LossCurve restored(std::vector<double> points, int64_t stride, double sum, int64_t count) {

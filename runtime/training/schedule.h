@@ -5,12 +5,12 @@
 
 namespace sheaf {
 
-/// What has been done when a rate is asked for; `reductions` are ReduceLROnPlateau's.
+/// The progress for which a rate is requested; `reductions` are ReduceLROnPlateau's.
 struct TrainingTime {
   int64_t epochs = 0, steps = 0, reductions = 0;
 };
 
-/// Whether the plan's schedule goes on with each step ("interval": "step"), not with each epoch.
+/// Whether the plan's schedule advances with each step ("interval": "step"), not with each epoch.
 bool counts_steps(const Plan& plan);
 
 /// The learning rate of the next step under the plan's `training.schedule` (null: `base`): PyTorch's closed forms.

@@ -12,14 +12,14 @@
 
 namespace sheaf {
 
-/// Where a step's settings lie (docs/training.md); its programs' inputs of that role point here.
+/// The values of a step's settings (docs/training.md); its programs' inputs of that role point here.
 struct StepSettings {
   int64_t step = 0, seed = 0, micro_batch = 0, first_row = 0;
   float lr = 0;
-  std::map<std::string, float> group_lr;  ///< of parameter groups with a rate of their own, by setting
+  std::map<std::string, float> group_lr;  ///< of parameter groups with their own rate, by setting
 
-  /// The rates of the next step: of `base` under the plan's schedule, and those of its parameter groups, which keep their proportion
-  /// to the optimizer's own rate. Called before settings are found, too.
+  /// The rates of the next step: `base` under the plan's schedule, and those of its parameter groups, which keep their
+  /// proportion to the optimizer's own rate. Called before settings are found, too.
   void set_rates(const Plan& plan, double base, const TrainingTime& time);
   const void* find(const std::string& name) const;
 };
@@ -31,7 +31,7 @@ class StepProgram {
                                   int64_t rows, const BindOptions& options, std::span<const ValueInfo> names,
                                   const StepSettings& settings);
 
-  /// The program's loss. It is returned even if it isn't finite, and then no variable is changed.
+  /// The program's loss. It is returned even if it isn't finite; then no variable is changed.
   Result<float> run(std::span<const void* const> given, const RunOptions& options);
   /// The layer whose result wasn't finite first (Binding::first_not_finite); empty if all are.
   Result<std::string> first_not_finite(std::span<const void* const> given);

@@ -1,4 +1,4 @@
-// What a Trainer is made of (internal to its sources).
+// The state of a Trainer (internal to its sources).
 #pragma once
 
 #include "runtime/session/bound_sizes.h"
@@ -20,12 +20,12 @@ struct Trainer::State {
   BoundSizes<BatchStep> bound;
   std::vector<const void*> buffers;  ///< of the values passed to step() with their sizes
   mutable std::string plan_hash;     ///< of the plan, once save() or restore() has needed it
-  // The learning rate is recomputed only if what it depends on has changed.
+  // The learning rate is recomputed only if its inputs have changed.
   double base = 0;
   int64_t epoch = -1, reductions = 0;
-  bool by_step = false;  ///< the schedule goes on with each step
+  bool by_step = false;  ///< the schedule advances with each step
 
-  /// Bound to `rows` rows, now if it wasn't before. Errors: more rows than a batch has; those of binding.
+  /// Bound to `rows` rows, now if necessary. Errors: more rows than a batch has; those of binding.
   Result<BatchStep*> step_of(int64_t rows);
   /// Puts a step's values into `buffers`. Returns their number of rows.
   Result<int64_t> take(std::span<const TensorView> values);

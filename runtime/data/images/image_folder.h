@@ -12,10 +12,10 @@ namespace sheaf {
 
 class ImageFolder {
  public:
-  /// Lists the pictures (.jpg, .jpeg, .png, whatever their case) of DIR: those in a folder of its own for each class, however deep, the
-  /// classes in the order of their names, and in each the pictures by folder and name; or, where DIR has no folders, the pictures in
-  /// it. What is hidden is left out. Errors, located at the folder: it can't be read; there are no pictures in it, or in one of the
-  /// classes.
+  /// Lists the pictures (.jpg, .jpeg, .png, in any case) of DIR: those in a separate folder for each class, however deep, the
+  /// classes in the order of their names, and in each the pictures by folder and name; or, if DIR has no folders, the pictures
+  /// in it. Hidden files are left out. Errors, located at the folder: it can't be read; there are no pictures in it, or in one
+  /// of the classes.
   static Result<ImageFolder> open(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
@@ -27,7 +27,7 @@ class ImageFolder {
   std::string path(int64_t row) const { return folder_ + "/" + std::string(name(row)); }
   /// Files of other kinds that were left out.
   int64_t others() const { return others_; }
-  /// A CRC-32 of names and sizes of all pictures. Error, located at the file: one is gone.
+  /// A CRC-32 of names and sizes of all pictures. Error, located at the file: one is missing.
   Result<uint32_t> fingerprint() const;
 
  private:
