@@ -1,4 +1,4 @@
-// What the devices of one backend share: its driver, where memory lies, how far their queues have come.
+// State shared by the devices of one backend: its driver, the map of memory, the progress of their queues.
 #pragma once
 
 #include "runtime/cuda/library.h"
@@ -23,34 +23,34 @@ struct Rows;
 class BackendState {
  public:
   explicit BackendState(std::shared_ptr<Backend> backend) : backend_(std::move(backend)) {}
-  /// The one state of `backend`.
+  /// The single state of `backend`.
   static std::shared_ptr<BackendState> of(const std::shared_ptr<Backend>& backend);
 
   Driver& driver() { return backend_->driver(); }
   Backend& backend() { return *backend_; }
   MemoryMap memory;
 
-  /// `device` gets a queue: it and those that have one already reach each other's memory where they can, before anything runs.
+  /// `device` gets a queue: enables access, where possible, to and from the memory of all that have one, before anything runs.
   void meet(int device);
-  /// Whether `device` reaches `peer`'s memory; the first call enables the access.
+  /// Whether `device` can access `peer`'s memory; the first call enables it.
   Result<bool> reaches(int device, int peer);
   /// The communicator of a list of devices, opened on first request. Null, with the reason in `why`, if there is none.
   Result<std::shared_ptr<Communicator>> communicator(std::span<const int> devices, std::string& why);
 
-  /// The means to tell a queue's guarded work to do nothing, while other work of the queue still goes on.
+  /// A way to tell a queue's guarded work to do nothing, while other work of the queue continues.
   struct Alarm {
     int32_t* flag = nullptr;  ///< in the device's memory
     Stream stream = nullptr;  ///< of its own
   };
-  /// A queue's: how far it has come, what it copies to the host's memory, and its alarm. Until forget().
+  /// A queue's entry: its progress, its copies to the host's memory, and its alarm. Until forget().
   void watch(Progress* queue, std::shared_ptr<PinnedRing> results, const Alarm& alarm);
   void forget(Progress* queue);
 
-  /// A queue takes no more work, because of `why`. Guarded work of all queues does nothing from here on; then work that waits
-  /// for a member that won't come is ended (its data aren't there, and must not reach a variable); later communicators are
-  /// opened anew. Returns why the first of the present queues failed, which caused the others' failures.
+  /// A queue takes no more work, because of `why`. Guarded work of all queues does nothing from now on; then work that waits
+  /// for a member that won't come is ended (its data is missing, and must not reach a variable); later communicators are
+  /// opened afresh. Returns why the first of the present queues failed, which caused the others' failures.
   std::shared_ptr<const Error> stop(Progress* queue, std::shared_ptr<const Error> why);
-  /// Returns when no more data are on their way from a GPU to this host memory, except those in `except`. Errors: as
+  /// Returns when no more data is on its way from a GPU to this host memory, except the pieces in `except`. Errors: as
   /// wait_until().
   Result<void> settle(const Rows& memory, const PinnedRing* except = nullptr);
   /// Grows while any queue's work goes on.
@@ -61,7 +61,7 @@ class BackendState {
   /// `why`, why work failed, with what each queue's device ran last.
   Error explain(Error why);
 
-  /// A wait was in vain: the device may never come back, so from here on nobody waits for it, nor frees what it may still use.
+  /// A wait failed: the device may never come back, so from now on nothing waits for it or frees memory that it may still use.
   /// `lost()` is then why; null before.
   const Error& lose(Error why);
   const Error* lost() const { return lost_.load(std::memory_order_acquire); }
@@ -94,12 +94,12 @@ class BackendState {
   std::atomic<const Error*> lost_{nullptr};
 };
 
-/// Paces the polls of a wait: quick ones first, for work that is nearly done, then fewer. Ends the wait once nothing has been
-/// done on any of the backend's devices for `deadline`, because their queues may wait for each other.
+/// Paces the polls of a wait: quick ones first, for work that is nearly done, then fewer. Ends the wait once none of the
+/// backend's devices has done anything for `deadline`, because their queues may wait for each other.
 class Patience {
  public:
   Patience(BackendState& state, Seconds deadline);
-  /// Call while the awaited work isn't done. Errors: somebody has waited in vain, this wait or another.
+  /// Call while the awaited work isn't done. Errors: this wait or another has failed.
   Result<void> wait();
 
  private:

@@ -1,4 +1,4 @@
-// Launches of runtime/cuda/kernels/channels.cu and convert.cu: sums of a tensor by channel, batch norm by them, widening.
+// Launches of runtime/cuda/kernels/channels.cu and convert.cu: sums of a tensor by channel, batch norm with them, widening.
 #pragma once
 
 #include "runtime/cuda/own_launch.h"
@@ -12,7 +12,7 @@ namespace sheaf::cuda {
 void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
                       const Dims& dims, bool channels_last, size_t& scratch_bytes);
 
-/// y = x; `dtype`, bf16 or f16, is what x is and y isn't (widen), or y is and x isn't (narrow); the other is f32.
+/// y = x; `dtype`, bf16 or f16, is x's type (widen) or y's (narrow); the other is f32.
 KernelCall widen_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);
 KernelCall narrow_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);
 
@@ -26,19 +26,19 @@ struct BatchNormCall {
   MemoryRef x, mean, var, weight, mask;
   MemoryRef bias, residual, y;  ///< forward: y = relu(norm + residual); mean and var are made, var biased
   bool relu = false;
-  MemoryRef x_bias;                  ///< mean is of x + x_bias, an f32 a channel, by which nothing else changes
+  MemoryRef x_bias;                  ///< mean is of x + x_bias, one f32 per channel; nothing else depends on it
   MemoryRef dy, dx, dweight, dbias;  ///< backward; dweight and dbias may be in scratch
   MemoryRef more;                    ///< added to dy first; then there is `gradient` too
   MemoryRef gradient;                ///< dy, and more, where the mask is set, for others
 };
 size_t mask_bytes(const Dims& dims);
 
-/// What a batch norm puts into the queue: launches, and bytes that it reads a second time.
+/// A batch norm's work in the queue: launches, and bytes that it reads a second time.
 struct NormWork {
   int launches = 0;
   double bytes_again = 0;
 };
-/// By vectors where that can be (runtime/cuda/vector_norm.h). Both make the same masks.
+/// By vectors if possible (runtime/cuda/vector_norm.h). Both make the same masks.
 NormWork add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
                               size_t& scratch_bytes);
 NormWork add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,

@@ -1,4 +1,4 @@
-// CUDA's row among the backends. Every build has it: one without CUDA's headers can plan for GPUs, and says why it opens none.
+// CUDA's row among the backends. Every build has it: without CUDA's headers it can plan for GPUs, and says why it opens none.
 #pragma once
 
 #include "runtime/device/backend.h"

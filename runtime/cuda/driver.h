@@ -1,4 +1,4 @@
-// What the CUDA backend needs from a driver: memory, streams, events, modules, graphs. Three kinds implement it: NVIDIA's
+// The driver that the CUDA backend needs: memory, streams, events, modules, graphs. There are three implementations: NVIDIA's
 // (vendor/driver.h, opened at run time), the recording one of the tests (tests/sim), and none. It mirrors the CUDA
 // driver interface call by call, so all logic above it is the same with and without a GPU. This file includes no CUDA header:
 // the backend except vendor/ is built everywhere.
@@ -43,26 +43,26 @@ struct Launch {
   void** arguments = nullptr;  ///< addresses of the parameters; read during the call
 };
 
-/// A driver's allocations begin at multiples of this, which libraries require of scratch memory: cuBLASLt (since 12.9) for its
+/// A driver's allocations are aligned to this, as libraries require of scratch memory: cuBLASLt (since 12.9) for its
 /// workspace; tensor maps require 128.
 inline constexpr size_t kAlignment = 256;
 /// The alignment that cuDNN's graphs assume of a tensor.
 inline constexpr size_t kOperandAlignment = 16;
 
-/// A range of memory that enqueued work touches.
+/// A range of memory that enqueued work accesses.
 struct Access {
   const void* data = nullptr;
   size_t bytes = 0;
   bool writes = false;
-  size_t alignment = 1;  ///< that the work relies on
+  size_t alignment = 1;  ///< required by the work
 };
 
-/// Where a copy's end lies.
+/// The location of a copy's end.
 inline constexpr int kHost = -1;
 
-/// Any thread may make every call; a call makes its device current. `device` counts as in CUDA_VISIBLE_DEVICES. Errors name the
-/// call and the reason ("cuMemAlloc: out of memory"). The calls made in a step (from record() on) allocate no host memory if
-/// they succeed.
+/// Any thread may make every call; a call makes its device current. `device` is numbered as in CUDA_VISIBLE_DEVICES. Errors
+/// name the call and the reason ("cuMemAlloc: out of memory"). The calls made in a step (from record() on) allocate no host
+/// memory if they succeed.
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -76,12 +76,12 @@ class Driver {
 
   virtual Result<void*> allocate(int device, size_t bytes) = 0;
   virtual void release(int device, void* memory) = 0;
-  /// Page-locked host memory that every device reaches.
+  /// Page-locked host memory that every device can access.
   virtual Result<void*> allocate_pinned(size_t bytes) = 0;
   virtual void release_pinned(void* memory) = 0;
-  /// Whether it is host memory that the caller page-locked, with this driver's knowledge.
+  /// Whether this is host memory that the caller page-locked with this driver's knowledge.
   virtual bool is_pinned(const void* memory) { return false; }
-  /// Lets `device` reach `peer`'s memory. False if it cannot; copies between them then go through the host.
+  /// Lets `device` access `peer`'s memory. False if it can't; copies between them then go through the host.
   virtual Result<bool> enable_peer(int device, int peer) = 0;
 
   virtual Result<Stream> make_stream(int device) = 0;
@@ -105,17 +105,17 @@ class Driver {
   virtual Result<void> copy(Stream stream, void* target, int target_device, const void* source, int source_device,
                             const CopyShape& shape) = 0;
   virtual Result<void> fill(Stream stream, void* memory, uint8_t value, size_t bytes) = 0;
-  /// Makes a word that other streams may be reading not 0, in no order with them: they see it before or after.
+  /// Sets a word that other streams may be reading to non-zero, unordered with them: they see it before or after.
   virtual Result<void> raise(Stream stream, int32_t* word) { return fill(stream, word, 1, sizeof *word); }
   virtual Result<void> launch(Stream stream, const Launch& launch) = 0;
 
-  /// Between begin_capture() and end_capture() what is enqueued on `stream` is only noted down. (Per thread: others go on.)
+  /// Between begin_capture() and end_capture(), work enqueued on `stream` is only recorded. (Per thread: others go on.)
   virtual Result<void> begin_capture(Stream stream) = 0;
   virtual Result<Graph> end_capture(Stream stream) = 0;
   virtual Result<void> launch(Stream stream, Graph graph) = 0;
   virtual void destroy(Graph graph) = 0;
 
-  /// A driver that checks what work touches is told so, right before that work is enqueued, through watch().
+  /// Tells a driver that checks accesses what the next enqueued work accesses, through watch().
   virtual bool watches() const { return false; }
   virtual void watch(Stream stream, std::span<const Access> accesses, std::string_view what) {}
 };

@@ -1,4 +1,4 @@
-// The one format of CUDA's tensors besides the plain one: channels last.
+// The only format of CUDA's tensors besides the plain one: channels last.
 #pragma once
 
 #include "runtime/device/operation.h"
@@ -15,19 +15,19 @@ class ChannelsLast final : public Format {
   std::string name() const override { return "channels last"; }
 };
 
-/// The same tensor with channels last. Where that puts every element where the plain format does (one channel, or one
-/// position a channel) and where there are no channels (fewer than 3 dims) it stays plain, so that nothing is copied in vain.
+/// The same tensor with channels last. If that equals the plain format (one channel, or one
+/// position a channel) or there are no channels (fewer than 3 dims) it stays plain, so that nothing is copied needlessly.
 TensorSpec channels_last(TensorSpec tensor);
 
-/// Whether the tensor has that format; not where it is plain because both are the same.
+/// Whether the tensor has that format; false if it is plain because both are equal.
 bool is_channels_last(const TensorSpec& tensor);
 
 /// Elements between neighbours along each dim, in the order of the dims. Of a plain tensor or one with channels last.
 std::vector<int64_t> strides_of(const TensorSpec& tensor);
-/// The same as strides_of(): those of channels last, even where the tensor is plain because both are the same.
+/// As strides_of(), but those of channels last even if the tensor is plain because both are equal.
 std::vector<int64_t> channels_last_strides(const std::vector<int64_t>& dims);
 
-/// The spec of a tensor of `dtype` whose elements lie as those of `tensor`; plain if there is no such format.
+/// The spec of a tensor of `dtype` with the same element layout as `tensor`; plain if there is no such format.
 TensorSpec same_layout_of(const TensorSpec& tensor, DType dtype);
 
 }  // namespace sheaf::cuda

@@ -11,8 +11,8 @@
 
 namespace sheaf::cuda {
 
-/// Loads the plan's PTX, which the driver compiles for `device`. A plan without kernels needs none. Errors: there is none, the
-/// driver refuses it, a kernel that is described as having a form for GPUs isn't in it.
+/// Loads the plan's PTX, which the driver compiles for `device`. A plan without kernels needs none. Errors: it is missing, the
+/// driver refuses it, it lacks a kernel that is described as having a form for GPUs.
 Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_ptr<BackendState>& state, int device,
                                                               const Plan& plan);
 
@@ -25,7 +25,7 @@ Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const s
 /// for the table of their operands.
 std::unique_ptr<Operation> merge_generated_kernels(std::span<Executable* const> parts);
 
-/// Blocks of a launch over `work` items, `items` of them a block at a time: no more than keep the device busy, since blocks
+/// Blocks of a launch over `work` items, `items` of them per block at a time: no more than keep the device busy, since blocks
 /// step on.
 unsigned blocks_for(int64_t work, int items, int threads, int multiprocessors);
 

@@ -29,18 +29,18 @@ struct GpuModel {
   double host_gb_per_second;  ///< from the host, or to it: PCI Express
 };
 
-/// The first is what is planned for where nobody says which.
+/// The first one is planned for by default.
 std::span<const GpuModel> gpu_models();
-/// Null if there is none of this name.
+/// Null if no model has this name.
 const GpuModel* find_gpu_model(std::string_view key);
 
 /// As a driver would report them.
 DeviceProperties properties_of(const GpuModel& model);
-/// The same as cuDNN's frontend serialises them (cudnn_frontend::DeviceProperties).
+/// The same in the serialised form of cuDNN's frontend (cudnn_frontend::DeviceProperties).
 std::string properties_json(const GpuModel& model);
 
-/// What estimates take for granted about all of them: which part of a peak is reached, what a launch costs. None of it was measured
-/// by this project; docs/estimate.md says where each figure comes from.
+/// Assumptions of estimates about all of them: the share of a peak that is reached, the cost of a launch. This project has
+/// measured none of them; docs/estimate.md says where each figure comes from.
 struct GpuAssumptions {
   double memory = 0.875;             ///< of the memory's peak: a kernel that streams
   double products = 0.7;             ///< of the arithmetic's peak: large matrix products
@@ -51,7 +51,7 @@ struct GpuAssumptions {
   double latency_seconds = 0.73e-6;  ///< of a load: with so much in flight as comes in that time, the memory is busy
 };
 
-/// What a model can do, under these assumptions.
+/// The rates of a model under these assumptions.
 DeviceDescription describe_gpu_model(const GpuModel& model, const GpuAssumptions& assumptions = {});
 
 }  // namespace sheaf::cuda

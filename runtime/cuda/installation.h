@@ -1,4 +1,4 @@
-// What of NVIDIA's is installed: for `sheaf devices`.
+// NVIDIA's installed software: for `sheaf devices`.
 #pragma once
 
 #include "runtime/cuda/driver.h"
@@ -21,14 +21,14 @@ struct Installation {
     DeviceProperties properties;
     std::optional<int64_t> used_bytes;  ///< as nvidia-smi shows it; of all processes
   };
-  std::string driver_version;  ///< "580.65.06"; empty where unknown
-  std::string cuda_version;    ///< that the driver supports: "13.0"; empty without a driver
+  std::string driver_version;  ///< "580.65.06"; empty if unknown
+  std::string cuda_version;    ///< the one that the driver supports: "13.0"; empty without a driver
   std::vector<Gpu> gpus;       ///< cuda:0, cuda:1, …
   std::string problem;         ///< why there are none
   std::vector<Library> libraries;
 };
 
-/// Opens what it can. In a build without the CUDA backend it says so.
+/// Opens everything it can. A build without the CUDA backend says so.
 Installation look_at_installation();
 
 }  // namespace sheaf::cuda

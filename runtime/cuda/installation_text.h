@@ -10,8 +10,8 @@
 
 namespace sheaf::cuda {
 
-/// Of CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER those that are set, with their values: they say which GPUs the driver shows,
-/// and how it counts them.
+/// CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER, if set, with their values: they decide which GPUs the driver shows,
+/// and how it numbers them.
 std::vector<std::pair<std::string, std::string>> visible_devices();
 
 Json to_json(const Installation& installation, const std::vector<std::pair<std::string, std::string>>& environment);

@@ -1,4 +1,4 @@
-// Library operations on one GPU: what prepares them. vendor/library.h has the real one (cuDNN, cuBLASLt, NCCL and the kernels
+// Prepares library operations on one GPU. vendor/library.h has the real one (cuDNN, cuBLASLt, NCCL and the kernels
 // of runtime/cuda/kernels); tests/sim one that computes on the CPU.
 #pragma once
 
@@ -17,7 +17,7 @@ class Library {
   virtual Result<void> supports(Op op, DType dtype) = 0;
   /// As Device::prepare(), of steps other than `kernel`. Executables are cuda::Operation.
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
-  /// A device of the process is lost: what is open is left to the process, since giving it back would wait for that device.
+  /// A device of the process is lost: what is open is left to the process, since closing it would wait for that device.
   virtual void abandon() {}
 };
 
@@ -27,12 +27,12 @@ class Communicator {
   virtual ~Communicator() = default;
   /// By rank: the operation that this member launches. Errors: as prepare().
   virtual Result<std::vector<Prepared>> prepare(const CollectiveRequest& request) = 0;
-  /// Ends what still waits for a member that won't come: after a deadline, before memory is released. Operations fail from
-  /// then on. From any thread.
+  /// Ends operations that still wait for a member that won't come: after a deadline, before memory is released. Operations fail
+  /// from then on. From any thread.
   virtual void abort() {}
 };
 
-/// What opens libraries and communicators; one in a process.
+/// Opens libraries and communicators; one per process.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -40,7 +40,7 @@ class Backend {
   /// DeviceInfo's, of its libraries.
   virtual bool fuses_norms() const = 0;
   virtual Result<std::unique_ptr<Library>> open_library(int device) = 0;
-  /// Null where collectives cannot be had (NCCL is not there); `why` then says so.
+  /// Null if collectives are unavailable (NCCL is missing); `why` then says so.
   virtual Result<std::shared_ptr<Communicator>> open_communicator(std::span<const int> devices, std::string& why) = 0;
 };
 

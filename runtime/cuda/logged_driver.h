@@ -1,4 +1,4 @@
-// A driver that notes each call to another one while a trace is recorded.
+// A driver that logs each call to another one while a trace is recorded.
 #pragma once
 
 #include "runtime/cuda/driver.h"
@@ -8,7 +8,7 @@
 
 namespace sheaf::cuda {
 
-/// Forwards to `driver`. Polls (done()) are not noted: how long a wait took stands in the trace as "synchronize".
+/// Forwards to `driver`. Polls (done()) are not logged: the trace shows a wait's length as "synchronize".
 class LoggedDriver final : public Driver {
  public:
   explicit LoggedDriver(std::unique_ptr<Driver> driver) : driver_(std::move(driver)) {}

@@ -1,7 +1,7 @@
-// Linear layers and matrix products as one library call each: D = op(A) · op(B), as BLAS has it.
+// Linear layers and matrix products as one library call each: D = op(A) · op(B), in BLAS's terms.
 //
-// BLAS counts columns first: a row-major matrix [r, c] is to it a column-major one of c × r. So the operands stand the other way
-// round than in the step, and each is transposed where the step's is not wanted so.
+// BLAS is column-major: it sees a row-major matrix [r, c] as a column-major one of c × r. So the operands are in the opposite
+// order to the step's, and an operand is transposed if the step uses it transposed.
 #pragma once
 
 #include "runtime/steps/step_operands.h"
@@ -26,12 +26,12 @@ struct MatrixProduct {
   int64_t batch = 1;
 };
 
-/// Where the operands of one call of a product begin, in elements from their buffers' begin.
+/// Where the operands of one call of a product begin, in elements from the start of their buffers.
 struct ProductOffsets {
   int64_t a = 0, b = 0, d = 0;
 };
 
-/// A step's operands as BLAS's: A is the weight (of the weight's gradient: x), B is x (dy), D is y (dx, dweight).
+/// A step's operands in BLAS's terms: A is the weight (of the weight's gradient: x), B is x (dy), D is y (dx, dweight).
 MatrixProduct linear_product(int64_t rows, int64_t in, int64_t out);
 MatrixProduct linear_data_gradient(int64_t rows, int64_t in, int64_t out);
 MatrixProduct linear_weight_gradient(int64_t rows, int64_t in, int64_t out);
@@ -42,7 +42,7 @@ struct BatchedProduct {
   std::vector<ProductOffsets> calls;
 };
 
-/// Dims as the step has them, before `transpose_a` and `transpose_b` swap the last two. Throws OperationError where they don't fit
+/// Dims as the step has them, before `transpose_a` and `transpose_b` swap the last two. Throws OperationError if they violate
 /// torch.matmul's rules.
 BatchedProduct matmul_product(const Dims& a, const Dims& b, const Dims& y, bool transpose_a, bool transpose_b);
 

@@ -1,4 +1,4 @@
-// Where memory lies, by its address.
+// Maps an address to its memory.
 #pragma once
 
 #include "runtime/cuda/driver.h"
@@ -9,12 +9,12 @@
 
 namespace sheaf::cuda {
 
-/// The memory that the devices of a backend gave out. Whatever isn't in it is the host's. Any thread may ask.
+/// The memory that a backend's devices have allocated. Everything else is the host's. Any thread may ask.
 class MemoryMap {
  public:
   void add(const void* memory, size_t bytes, int device);
   void remove(const void* memory);
-  /// The device that `memory` lies on, or kHost.
+  /// The device that owns `memory`, or kHost.
   int device_of(const void* memory) const;
 
  private:

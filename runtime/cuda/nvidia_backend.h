@@ -7,7 +7,7 @@
 
 namespace sheaf::cuda {
 
-/// The process's; opened when first asked for, and never closed. Errors: there is no driver, or it shows no GPU.
+/// The process's backend; opened on first use and never closed. Errors: there is no driver, or it shows no GPU.
 Result<std::shared_ptr<Backend>> nvidia_backend();
 
 }  // namespace sheaf::cuda

@@ -1,4 +1,4 @@
-// Operations of a GPU: they are put into a stream rather than run.
+// A GPU's operations: they are put into a stream rather than run.
 #pragma once
 
 #include "runtime/device/operation.h"
@@ -11,10 +11,10 @@ struct Enqueue {
   Stream stream = nullptr;
   void* const* buffers = nullptr;  ///< inputs, then outputs
   void* scratch = nullptr;         ///< in the device's memory
-  const int32_t* guard = nullptr;  ///< device memory: not 0 when the work comes to it means that it must do nothing; null: none
-  int32_t* flag = nullptr;         ///< device memory: an operation that can fail makes it not 0 where it does
+  const int32_t* guard = nullptr;  ///< device memory: if it isn't 0 when the work starts, the work does nothing; null: none
+  int32_t* flag = nullptr;         ///< device memory: an operation that can fail sets it to non-zero if it does
   Seconds deadline = kDeadline;    ///< the queue's
-  bool recording = false;          ///< the stream only notes the work down: nothing can be asked of it
+  bool recording = false;          ///< the stream only records the work: it can't be queried
 };
 
 /// The base of every executable that the CUDA backend prepares. CudaQueue calls enqueue(), never run().
@@ -27,11 +27,11 @@ class Operation : public Executable {
     size_t bytes = 0;
     bool writes = false;
   };
-  // Set by CudaDevice from what was prepared; for a driver that watches, and for messages.
+  // Set by CudaDevice when the operation was prepared; for a driver that watches, and for messages.
   std::vector<Operand> operands;
-  size_t operand_alignment = 1;  ///< that its kernels take for granted; of scratch memory it is kAlignment always
+  size_t operand_alignment = 1;  ///< assumed by its kernels; for scratch memory it is always kAlignment
   size_t scratch_bytes = 0;
-  std::vector<Access> own;  ///< memory of its own that its kernels touch besides: a table, a report
+  std::vector<Access> own;  ///< further memory that its kernels access: a table, a report
   std::string what;         ///< "layer 'conv1', operation conv"
 };
 

@@ -21,7 +21,7 @@ class OwnKernels {
   int device() const { return device_; }
   /// The kernel of this name; `file`: the .cu file that it is in, without extension. Errors: what the driver's compiler says.
   Result<Function> find(const std::string& file, const std::string& name);
-  /// Leaves what is loaded to the process (Library::abandon()).
+  /// Leaves loaded kernels to the process (Library::abandon()).
   void abandon();
   /// Blocks that fill the device several times over: more wouldn't be faster.
   unsigned most_blocks() const { return most_blocks_; }

@@ -1,4 +1,4 @@
-// Launches of the project's own kernels as parts of operations: their arguments are found when they are enqueued.
+// Launches of the project's own kernels as parts of operations: their arguments are resolved when they are enqueued.
 #pragma once
 
 #include "runtime/steps/step_operands.h"
@@ -27,7 +27,7 @@ struct MemoryRef {
   }
 };
 
-/// Takes `bytes` of scratch memory, aligned to 256, behind the `used` bytes that are taken already.
+/// Takes `bytes` of scratch memory, aligned to 256, after the `used` bytes that are already taken.
 MemoryRef take_scratch(size_t& used, size_t bytes);
 
 /// One launch. Its parameters are given in their order. Used by one thread at a time.
@@ -80,7 +80,7 @@ class KernelOperation final : public Operation, public CountsLaunches {
   double bytes_again_;
 };
 
-/// "f32", "bf16" or "f16", the kernels' names end so; empty for other dtypes.
+/// "f32", "bf16" or "f16", the suffix of kernels' names; empty for other dtypes.
 std::string kernel_suffix(DType dtype);
 
 /// The kernel `name` of `file`; throws OperationError if it is unavailable.
@@ -95,7 +95,7 @@ void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, Memory
 inline constexpr size_t kAddends = 16;
 KernelCall sum_call(OwnKernels& kernels, MemoryRef y, const std::vector<MemoryRef>& addends, DType dtype, uint64_t elements);
 
-/// An activation of docs/steps.md as the kernels know it.
+/// An activation of docs/steps.md in the kernels' form.
 struct KernelActivation {
   enum Kind : int32_t { none, relu, elu, silu, gelu, gelu_tanh, tanh, sigmoid, hardtanh } kind = none;
   float alpha = 0, beta = 0;  ///< relu: slope below 0; elu: alpha; hardtanh: bounds

@@ -10,7 +10,7 @@ namespace sheaf::cuda {
 
 // `kernels` null: the binding is only planned, the executable is null.
 
-/// Between the plain format and channels last, or a copy if both are the same: dtypes of 1, 2, 4 and 8 bytes, up to 5 dims
+/// Between the plain format and channels last, or a copy if both are equal: dtypes of 1, 2, 4 and 8 bytes, up to 5 dims
 /// and more. Guardable. Errors: other formats; from and to are not the same tensor.
 Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& to, const std::shared_ptr<OwnKernels>& kernels);
 
@@ -19,8 +19,8 @@ Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& t
 /// `reduce`: x0 + x1 + … from left to right, in x0's format; f32, bf16, f16, rounded after each addition. Guardable.
 Prepared prepare_own_reduce(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
 
-/// `batch_norm_train` and `batch_norm_backward`, with what binding joins with them, in x's present format; f32, bf16, f16. Only this
-/// function's backward step reads the workspace of its forward step. Statistics are f32, and have the same bits each time.
+/// `batch_norm_train` and `batch_norm_backward`, with the steps that binding joins with them, in x's present format; f32, bf16,
+/// f16. Only this function's backward step reads its forward step's workspace. Statistics are f32, the same bits each time.
 Prepared prepare_own_batch_norm(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
 
 /// `check_finite`: sets the queue's flag.
@@ -32,12 +32,12 @@ Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shar
 Prepared prepare_own_pooling(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels, const std::string& why);
 bool is_own_pool_workspace(const TensorSpec& tensor);
 
-/// One of all these, the reorder too, with the reasons that go with them.
+/// Any of these, including the reorder, with their reasons.
 using PrepareOwn = Result<Prepared> (*)(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
 /// Null: the project has no kernel for it.
 PrepareOwn find_own_operation(Op op);
 
-/// As Device::supports(), of a GPU with cuDNN and cuBLASLt.
+/// As Device::supports(), for a GPU with cuDNN and cuBLASLt.
 Result<void> supports_gpu_op(Op op, DType dtype);
 
 /// An operation on an empty chunk: all outputs have zero elements, so there is nothing to compute. `planned`: without an

@@ -1,4 +1,4 @@
-// Pinned host memory that copies between a GPU and the caller's memory go through, piece after piece.
+// Pinned host memory through which copies between a GPU and the caller's memory go, piece by piece.
 #pragma once
 
 #include "runtime/cuda/backend_state.h"
@@ -15,12 +15,12 @@ namespace sheaf::cuda {
 class PinnedRing {
  public:
   struct Piece {
-    DriverEvent event = nullptr;   ///< recorded behind the piece's copy, if `stream` is null
+    DriverEvent event = nullptr;   ///< recorded after the piece's copy, if `stream` is null
     Stream stream = nullptr;       ///< the copy is done when all of this stream is; only the queue's thread may ask
     uint64_t number = 0;           ///< of the queue's pieces of both directions
-    uintptr_t begin = 0, end = 0;  ///< what it touches in the device's memory; empty: it is in the compute stream
+    uintptr_t begin = 0, end = 0;  ///< its range in the device's memory; empty: it is in the compute stream
     char* pinned = nullptr;
-    void* target = nullptr;  ///< in the caller's memory, if it has to be copied out to there
+    void* target = nullptr;  ///< in the caller's memory, if it must be copied out to there
     CopyPiece shape;
   };
 
@@ -31,14 +31,14 @@ class PinnedRing {
 
   /// The largest piece.
   size_t most() const { return bytes_ / 4; }
-  /// Room for a piece; waits while there is none. `number`: greater than all before. 0 bytes: for memory that needs no
+  /// Room for a piece; waits until there is some. `number`: greater than all before. 0 bytes: for memory that needs no
   /// staging. The queue may fill in the piece until it takes the next one. Errors: as wait_until().
   Result<Piece*> take(size_t bytes, uint64_t number);
 
-  /// The piece, whose copy is in its stream, is to be copied out to `target` as `shape` says.
+  /// The piece, whose copy is in its stream, will be copied out to `target` with `shape`.
   void deliver(Piece& piece, void* target, const CopyPiece& shape);
 
-  /// Finishes the pieces up to `number`, which are done.
+  /// Finishes the pieces up to `number`, whose copies are done.
   void finish(uint64_t number);
   /// The queue's thread only: the number of the newest piece that `conflicts(piece)` is true of and that is newer than
   /// `after`; 0 if there is none.

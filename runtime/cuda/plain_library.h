@@ -1,4 +1,4 @@
-// Library operations as a build without NVIDIA's headers knows them: their operands and results, not how they work.
+// Library operations in a build without NVIDIA's headers: their operands and results, not how they work.
 #pragma once
 
 #include "runtime/cuda/library.h"

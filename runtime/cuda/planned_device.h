@@ -1,4 +1,4 @@
-// A GPU that isn't there, to plan bindings for: operations are chosen and memory is laid out as on a GPU, as far as is known
+// An absent GPU, to plan bindings for: operations are chosen and memory is laid out as on a GPU, as far as known
 // without one. Nothing can be allocated or run.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace sheaf::cuda {
 
 struct GpuModel;
 
-/// What prepares operations for a GPU that nobody opens (its executables are null).
+/// Prepares operations for a GPU that is never opened (its executables are null).
 struct PlanningLibrary {
   std::shared_ptr<Library> library;
   bool fuses_norms = false;  ///< DeviceInfo's
@@ -23,11 +23,11 @@ struct PlanningLibrary {
 /// cuDNN's engines if cuDNN can choose them. Without: library operations on plain tensors, without workspaces.
 const PlanningLibrary& planning_library(const GpuModel& model);
 
-/// A driver of GPUs of `model` that has nothing to run on: kernels can be "loaded", not launched.
+/// A driver of absent GPUs of `model`: kernels can be "loaded", but not launched.
 Driver& planning_driver(const GpuModel& model);
 
-/// The GPU that is planned for: cuda:`index`. `why`: why none is opened; may be empty. `model`: a key of gpu_models(); any other: the
-/// first of them.
+/// The GPU that is planned for: cuda:`index`. `why`: why none is opened; may be empty. `model`: a key of gpu_models(); any
+/// other: the first of them.
 std::shared_ptr<Device> planned_device(int index, const std::string& why, const std::string& model = {});
 
 }  // namespace sheaf::cuda

@@ -1,4 +1,4 @@
-// How far a queue's work has come, for the report of a wait in vain, at the cost of an event every few operations.
+// The progress of a queue's work, for the report of a failed wait, at the cost of an event every few operations.
 #pragma once
 
 #include "runtime/cuda/driver.h"
@@ -11,7 +11,7 @@
 
 namespace sheaf::cuda {
 
-/// The queue's thread puts marks into the stream; any thread may ask how far it has come.
+/// The queue's thread puts marks into the stream; any thread may ask for the progress.
 class Progress {
  public:
   /// `name`: the device's ("cuda:0"). Errors: the driver's.
@@ -23,7 +23,7 @@ class Progress {
   void enqueued(std::string_view what, Stream stream);
   /// All work up to here is done.
   void finished();
-  /// Number of the newest operation that is known to be done: it grows while the device works.
+  /// Number of the newest operation known to be done: it grows while the device works.
   uint64_t done();
   /// "cuda:0: last put into its queue: WHAT (operation 12); last known to be done: WHAT (operation 8)".
   std::string report();
@@ -47,8 +47,8 @@ class Progress {
   std::string name_;
   std::mutex mutex_;
   Note last_, done_;
-  /// In the order of the stream. A mark that isn't done is not dropped for a newer one: the oldest shows where the work stands
-  /// still, which is what counts.
+  /// In the order of the stream. A mark that isn't done is not dropped for a newer one: the oldest shows where the work has
+  /// stopped, which is what counts.
   std::array<Mark, kMarks> marks_;
   size_t first_ = 0, count_ = 0;
 };

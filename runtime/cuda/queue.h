@@ -32,7 +32,7 @@ class CudaQueue final : public Queue {
   /// `name`: the device's ("cuda:0"). `deadline`: of waits for it.
   static Result<std::unique_ptr<CudaQueue>> open(std::shared_ptr<BackendState> state, int device, const std::string& name,
                                                  std::shared_ptr<const QueueKernels> kernels, Seconds deadline);
-  /// Waits for the work, at most for the deadline, and leaves to the process what a device that is lost might still use.
+  /// Waits for the work, at most for the deadline, and leaves to the process whatever a lost device might still use.
   ~CudaQueue() override;
 
   void begin_run() override;
@@ -65,9 +65,9 @@ class CudaQueue final : public Queue {
         progress_(driver_, name) {}
   Result<void> open();
 
-  /// Keeps the first failure. While recording it only ends the recording. `what`: what was to be done.
+  /// Keeps the first failure. While recording it only ends the recording. `what`: the attempted work.
   void fail(Error error, std::string_view what);
-  /// Takes no more work, and ensures that the other queues neither wait for it nor use what it didn't make.
+  /// Takes no more work, and ensures that the other queues neither wait for it nor use data that it didn't make.
   void stop(Error error);
   void keep(const Result<void>& done, std::string_view what) {
     if (!done) fail(done.error(), what);
@@ -89,7 +89,7 @@ class CudaQueue final : public Queue {
   Result<void> copy_from_host(void* target, const void* source, const CopyShape& shape);
   Result<void> copy_to_host(void* target, const void* source, const CopyShape& shape);
   Result<void> fetch_staged(void* target, const void* const* sources, std::span<const CopyPart> parts, size_t bytes);
-  /// Before copies of `bytes` in all between the host's memory and `range` of the device's: the stream that they go into.
+  /// Call before copies of `bytes` in total between the host's memory and `range` of the device's: the stream to use.
   Result<Stream> stream_for_copies(size_t bytes, const Range& range);
   /// Puts the copy of a piece, one end of which is the host's, into `stream`.
   Result<void> put(Stream stream, PinnedRing::Piece& piece, void* target, int target_device, const void* source,
@@ -115,7 +115,7 @@ class CudaQueue final : public Queue {
   uint64_t joined_ = 0;         ///< of them, those that the compute stream waits for
   bool compute_ahead_ = false;  ///< the compute stream has work that the copy stream doesn't wait for
   bool copying_ = false;        ///< the copy stream has work that isn't known to be done
-  bool pending_ = false;        ///< anything was put into a stream since all was known to be done
+  bool pending_ = false;        ///< anything was put into a stream since everything was known to be done
   Failure failure_;
   bool drained_ = false;  ///< after the failure the streams were waited for
 

@@ -1,4 +1,4 @@
-// The two kernels that a queue itself needs, as PTX written by hand: a build without nvcc has them too.
+// The two kernels that a queue itself needs, as hand-written PTX: a build without nvcc has them too.
 #pragma once
 
 #include "runtime/cuda/backend_state.h"
@@ -30,11 +30,11 @@ class QueueKernels {
   static Result<std::shared_ptr<const QueueKernels>> load(std::shared_ptr<BackendState> state, int device);
   static const char* ptx();
 
-  /// A copy between memories that the device reaches, skipped if *guard isn't 0 when its turn comes.
+  /// A copy between memories that the device can access, skipped if *guard isn't 0 when its turn comes.
   Result<void> copy(Stream stream, void* target, const void* source, const CopyShape& shape, const int32_t* guard) const;
 
-  /// What a lookup found (runtime/steps/kernel_step.h): report[0] = *status; if that isn't 0, also report[1] = the index that
-  /// was out of range, and *flag = 1. `report` is pinned host memory; indices are of `index_bytes`, 4 or 8.
+  /// The result of a lookup (runtime/steps/kernel_step.h): report[0] = *status; if that isn't 0, also report[1] = the index
+  /// that was out of range, and *flag = 1. `report` is pinned host memory; indices are of `index_bytes`, 4 or 8.
   Result<void> report(Stream stream, const int64_t* status, const void* indices, int64_t index_bytes, int64_t* report,
                       int32_t* flag) const;
 

@@ -1,4 +1,4 @@
-// The arithmetic of staging: the pieces of a copy, and where in a ring of pinned memory each goes.
+// The arithmetic of staging: the pieces of a copy, and the place of each in a ring of pinned memory.
 #pragma once
 
 #include "runtime/device/device.h"
@@ -19,8 +19,8 @@ struct Rows {
   const void* data = nullptr;
   size_t row_bytes = 0, rows = 1, pitch = 0;
 };
-/// Whether they have a byte in common. Columns of one matrix that lie side by side have none; if the pitches differ,
-/// interleaved ones count as common.
+/// Whether they share a byte. Adjacent columns of one matrix don't; if the pitches differ,
+/// interleaved ones count as sharing.
 bool overlap(const Rows& a, const Rows& b);
 
 /// Part of a copy: offsets of its first byte, and its shape in the caller's pitches.
@@ -54,8 +54,8 @@ class Ring {
     size_t entry = 0;   ///< less than the number of entries
     size_t offset = 0;  ///< a multiple of kAlignment
   };
-  /// `bytes` in one piece, none if that is 0. Nothing if there is no room now; an empty ring has room for anything not larger
-  /// than itself.
+  /// `bytes` in one piece, none if that is 0. Nothing if there is no room now; an empty ring has room for anything up to
+  /// its size.
   std::optional<Taken> take(size_t bytes);
   /// The oldest entry and its bytes.
   void give_back();

@@ -5,7 +5,7 @@
 
 namespace sheaf::cuda {
 
-/// Whether `norm` is one that they take: channels last, a multiple of eight of them, with rows.
+/// Whether they can compute `norm`: channels last, a multiple of eight of them, with rows.
 bool goes_by_vectors(const BatchNormCall& norm);
 
 // Two launches each. `kernels` null: only scratch memory is taken. They throw OperationError.

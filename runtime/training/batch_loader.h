@@ -14,7 +14,7 @@
 
 namespace sheaf {
 
-/// By value of a dataset: rows of a batch, in runs that don't overlap. A value without a dimension of rows has one run, or none.
+/// By value of a dataset: rows of a batch, in runs that don't overlap. A value without rows has one run, or none.
 using RowsRead = std::vector<std::vector<Run>>;
 
 struct LoaderOptions {

@@ -1,4 +1,4 @@
-// One oneDNN primitive with its arguments, ready to be run again and again.
+// One oneDNN primitive with its arguments, ready to run again and again.
 #pragma once
 
 #include "runtime/device/operation.h"
@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-/// Where an argument lies: `offset` bytes into the step's buffer `buffer`, or into its scratch.
+/// The place of an argument: `offset` bytes into the step's buffer `buffer`, or into its scratch.
 struct BufferRef {
   static constexpr int scratch = -1;
   int buffer = scratch;
@@ -21,7 +21,7 @@ struct BufferRef {
   }
 };
 
-/// Shares out a step's scratch memory: each part 64-byte aligned.
+/// Divides a step's scratch memory: each part 64-byte aligned.
 class ScratchPlan {
  public:
   BufferRef take(size_t bytes) {
@@ -40,7 +40,7 @@ class ScratchPlan {
 class DnnlCall {
  public:
   explicit DnnlCall(dnnl::primitive primitive);
-  /// Adds an argument (DNNL_ARG_SRC, …). Descriptors of size 0 are left out, as oneDNN wants.
+  /// Adds an argument (DNNL_ARG_SRC, …). Leaves out descriptors of size 0, as oneDNN requires.
   DnnlCall& argument(int name, const DnnlDesc& desc, BufferRef where);
   void run(void* const* buffers, void* scratch);
 
@@ -56,7 +56,7 @@ class DnnlCall {
 /// Attributes that every primitive here has: scratchpads come from the step's scratch memory.
 dnnl::primitive_attr step_attributes();
 
-/// A list of one: what most steps are.
+/// A list of one, the usual case.
 inline std::vector<DnnlCall> one_call(DnnlCall call) {
   std::vector<DnnlCall> calls;
   calls.push_back(std::move(call));

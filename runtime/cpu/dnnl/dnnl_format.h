@@ -15,12 +15,12 @@ using DnnlDims = dnnl::memory::dims;
 
 /// A layout that oneDNN chose. The dims of `desc` may differ from the tensor's: a grouped convolution's
 /// weight [O, I/g, k…] is [g, O/g, I/g, k…] to oneDNN, a transposed one's has its channels exchanged. `plain`
-/// says how the plain (dense, row-major) tensor looks in those dims, so that reordering needs nothing else.
+/// says how the plain (dense, row-major) tensor is laid out in those dims, so that reordering needs nothing else.
 class DnnlFormat final : public Format {
  public:
   /// `letters` names the dims for people: "nchw", "goihw". `block_order`: the plain tensor's dim 0, cut into
   /// block_order.size() equal blocks, has block block_order[i] at position i before `plain` applies (a GRU's
-  /// gates stand in another order in oneDNN); empty: as it is.
+  /// gates are in another order in oneDNN); empty: unchanged.
   DnnlFormat(DnnlDesc desc, DnnlDesc plain, std::string letters, std::vector<int> block_order = {});
   bool equals(const Format& other) const override;
   std::string name() const override;
@@ -43,22 +43,22 @@ DnnlDesc plain_desc(const DnnlDims& dims, dnnl::memory::data_type type = dnnl::m
 /// The same dims, layout left to the primitive.
 DnnlDesc any_desc(const DnnlDims& dims, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
-/// oneDNN's name of a floating-point dtype, and the other way round.
+/// oneDNN's name of a floating-point dtype, and the reverse.
 dnnl::memory::data_type dnnl_type(DType dtype);
 DType dtype_of(const DnnlDesc& desc);
 
 /// True if both put every element, padding included, at the same byte: 1x1 nchw and nhwc are the same.
 bool same_layout(const DnnlDesc& a, const DnnlDesc& b);
 
-/// The spec of a tensor of shape `dims` and of desc's type that lies as `desc`; plain if that is what `desc` amounts to.
+/// The spec of a tensor of shape `dims` and of desc's type laid out as `desc`; plain if `desc` amounts to that.
 TensorSpec dnnl_tensor(const std::vector<int64_t>& dims, const DnnlDesc& desc, const DnnlDesc& plain,
                        const std::string& letters, std::vector<int> block_order = {});
 
-/// How `spec` lies, in the dims of `plain`; `plain` itself if it is plain, or in another backend's format,
-/// or in one with other dims (the operation then states what it wants, and binding reorders).
+/// The layout of `spec`, in the dims of `plain`; `plain` itself if it is plain, or in another backend's format,
+/// or in one with other dims (the operation then states its format, and binding reorders).
 DnnlDesc desc_at_hand(const TensorSpec& spec, const DnnlDesc& plain);
 
-/// The spec of a tensor of `dtype` whose elements lie as those of `spec`, a tensor of another type; plain if there is
+/// The spec of a tensor of `dtype` with the same element layout as `spec`, a tensor of another type; plain if there is
 /// no such layout.
 TensorSpec same_layout_of(const TensorSpec& spec, DType dtype);
 

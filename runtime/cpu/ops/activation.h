@@ -17,7 +17,7 @@ struct Activation {
 /// The step's activation, if it has one; an unknown kind is an OperationError.
 std::optional<Activation> activation_of(const Operation& operation);
 
-/// The same, to be given to oneDNN: where it cuts NaN there, the operation is marked so.
+/// The same in oneDNN's terms: if it cuts NaN there, the operation is marked so.
 std::optional<Activation> library_activation(const Operation& operation);
 
 /// y = activation(x), for loops too small to be worth a primitive.

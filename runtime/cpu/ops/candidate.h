@@ -1,4 +1,4 @@
-// The ways in which an operation can be computed on CPUs: one list for each operation, of which one is taken (docs/cpu-choices.md).
+// The ways in which an operation can be computed on CPUs: one list per operation, with one choice (docs/cpu-choices.md).
 #pragma once
 
 #include "runtime/cpu/ops/operation.h"
@@ -10,20 +10,20 @@ namespace sheaf {
 /// One way to compute an operation of shape `Shape`.
 template <typename Shape>
 struct Candidate {
-  const char* name;  ///< in caches of what was measured, so it stays as it is
-  /// Whether it can compute the operation, with this CPU's instructions and the numerics allowed.
+  const char* name;  ///< in caches of measurements, so it must never change
+  /// Whether it can compute the operation with this CPU's instructions and the allowed numerics.
   bool (*fits)(const Operation& operation, const Shape& shape);
-  /// How long it takes, roughly, with the operands in the layouts that it wants: only ratios matter. Adds what reorders take
-  /// where the layout at hand decides.
+  /// How long it takes, roughly, with the operands in its preferred layouts: only ratios matter. Adds the time of reorders
+  /// if the present layout decides.
   double (*seconds)(const Operation& operation, const Shape& shape);
   Prepared (*prepare)(const Operation& operation, const Shape& shape);
 };
 
-/// Takes the one that the request's Choices name, if it is among `selection`'s candidates; else the one that takes the least time
-/// by the model of costs, the first of equals.
+/// Takes the one that the request's Choices name, if it is among `selection`'s candidates; else the one that takes the least
+/// time by the cost model, the first of equals.
 void take_candidate(const Operation& operation, Selection& selection);
 
-/// The operation by one of `candidates`, of which at least one fits. Depends on nothing but the request and the CPU's instructions.
+/// The operation by one of `candidates`, at least one of which fits. Depends only on the request and the CPU's instructions.
 template <typename Shape>
 Prepared prepare_one_of(std::span<const Candidate<Shape>> candidates, const Operation& operation, const Shape& shape) {
   Selection selection;

@@ -1,4 +1,4 @@
-// Which implementation an operation is given, and why: what `sheaf explain` tells.
+// Which implementation an operation gets, and why: the facts that `sheaf explain` reports.
 #pragma once
 
 #include "runtime/cpu/ops/operation.h"
@@ -9,12 +9,12 @@
 
 namespace sheaf {
 
-/// Why oneDNN's implementation `pd` is taken. `why`: a sentence on what was asked of oneDNN and why that; empty where
-/// there was only one way to ask. `passed_over`: what it would have taken next, in its order; null if that isn't known.
+/// Why oneDNN's implementation `pd` is used. `why`: a sentence on the request made to oneDNN and its reason; empty if
+/// there was only one possible request. `passed_over`: its next choice, in its order; null if unknown.
 std::string library_reason(std::string why, const std::vector<std::string>* passed_over);
 
-/// The other implementations that oneDNN has for what `pd` does, in its order of preference; nothing for a backward pass,
-/// whose forward pass it would have to be shown once more.
+/// The other implementations that oneDNN has for the work of `pd`, in its order of preference; nothing for a backward pass,
+/// which would need its forward pass again.
 std::optional<std::vector<std::string>> passed_over(const dnnl::primitive_desc_base& pd);
 
 /// The operation is computed by `pd`, oneDNN's first choice for the shapes, formats and arithmetic asked for.
@@ -25,10 +25,10 @@ void take_library(const Operation& operation, const PrimitiveDesc& pd, Prepared&
   prepared.reason = library_reason(std::move(why), others ? &*others : nullptr);
 }
 
-/// Linear layers of at most so many multiplications, about a microsecond's worth, are loops: a call of oneDNN takes longer.
+/// Linear layers with at most this many multiplications, about a microsecond's worth, are loops: a call of oneDNN takes longer.
 constexpr int64_t kSmallProducts = 2048;
 
-/// The operation is computed by a loop of this project's; `why` says why no library does it.
+/// The operation is computed by one of this project's loops; `why` says why no library does it.
 void take_loop(Prepared& prepared, std::string why);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// Sums over the rows of a matrix: what a bias's gradient is of dy.
+// Sums over the rows of a matrix, such as a bias's gradient from dy.
 #pragma once
 
 #include "runtime/cpu/dnnl/dnnl_call.h"

@@ -1,4 +1,4 @@
-// What the lists of ways to compute a convolution and its gradients are made of.
+// Building blocks of the candidate lists for a convolution and its gradients.
 #pragma once
 
 #include "runtime/cpu/ops/candidate.h"
@@ -12,7 +12,7 @@ namespace sheaf {
 
 using ConvCandidate = Candidate<ConvShape>;
 
-/// The functions of a candidate, from those that also take what is made, or the layout.
+/// The functions of a candidate, made from functions that also take the result's kind, or the layout.
 template <double (*of)(const Operation&, const ConvShape&, ConvResult), ConvResult result>
 double seconds(const Operation& operation, const ConvShape& shape) {
   return of(operation, shape, result);

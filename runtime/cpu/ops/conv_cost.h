@@ -1,4 +1,4 @@
-// The model of costs of convolutions: seconds by each implementation, roughly (docs/cpu-choices.md).
+// The cost model of convolutions: seconds by each implementation, roughly (docs/cpu-choices.md).
 #pragma once
 
 #include "runtime/cpu/ops/conv_direct.h"

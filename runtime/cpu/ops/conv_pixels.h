@@ -1,17 +1,17 @@
 // Convolutions of small images, and their gradients, as matrix products over the batch.
 //
-// Where activations lie pixel by pixel (hwnc: [h][w][image][channel]), a pixel is a matrix [N × C]. Where a pixel of y sees
+// If activations are stored pixel by pixel (hwnc: [h][w][image][channel]), a pixel is a matrix [N × C]. Where a pixel of y sees
 // a pixel of x through a tap (kh, kw) of the kernel (pixel_meetings.h), a convolution and its gradients are products of
-// those as they stand, without any copy of f32:
+// those as they are, without any copy of f32:
 //
 //   y[pixel]        += x[pixel'] · weight[kh, kw]         [N × I] · [I × O]
 //   dx[pixel']      += dy[pixel] · weight[kh, kw]ᵀ        [N × O] · [O × I]
 //   dweight[kh, kw] += x[pixel']ᵀ · dy[pixel]             [I × N] · [N × O]
 //
-// What falls into the padding meets nothing, so it costs nothing: that is 31% of a 3×3 convolution over 4×4 pixels, 18%
+// Pixels in the padding meet nothing and so cost nothing: that is 31% of a 3×3 convolution over 4×4 pixels, 18%
 // over 7×7. oneDNN's direct convolution works row by row of one image, which suits short rows badly, and strides worse.
-// Sums are plain f32 sums, as in direct convolution, of f32 or of bf16 values. The weight lies as hwio, where each tap is a
-// matrix. The products are this project's own (runtime/cpu/winograd/multiply.inc.h): oneDNN 2.6 packs its operands anew at
+// Sums are plain f32 sums, as in direct convolution, of f32 or of bf16 values. The weight is in hwio, where each tap is a
+// matrix. The products are this project's own (runtime/cpu/winograd/multiply.inc.h): oneDNN 2.6 packs its operands again at
 // each call, and has none that sums bf16 over several calls.
 #pragma once
 

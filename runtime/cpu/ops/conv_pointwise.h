@@ -1,8 +1,8 @@
-// 1×1 convolutions of images that lie pixel by pixel (hwnc), and their gradients, by oneDNN.
+// 1×1 convolutions of images stored pixel by pixel (hwnc), and their gradients, by oneDNN.
 //
-// Such a convolution is one product, [pixels · images, I] · [I, O], whatever it calls image, row and column: [N, C, H, W] as
-// hwnc is [H, C, W, N] as nhwc. So that between 3×3 convolutions which work pixel by pixel (conv_winograd.h) nothing is
-// reordered.
+// Such a convolution is one product, [pixels · images, I] · [I, O], whatever it calls image, row and column: [N, C, H, W] in
+// hwnc is [H, C, W, N] in nhwc. So nothing is reordered between 3×3 convolutions which work pixel by pixel
+// (conv_winograd.h).
 #pragma once
 
 #include "runtime/steps/conv_shape.h"

@@ -1,4 +1,4 @@
-// What is made of the other two tensors of a convolution.
+// Which of a convolution's tensors is made from the other two.
 #pragma once
 
 #include "runtime/cpu/ops/operation.h"

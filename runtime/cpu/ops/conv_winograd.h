@@ -1,11 +1,11 @@
 // Convolutions with 3×3 kernels and their gradients by Winograd's algorithm (--numerics fast): 36 multiplications for a
 // tile of 4×4 pixels instead of 144. The arithmetic: runtime/cpu/winograd/kernels.h.
 //
-// Activations lie pixel by pixel (hwnc), as for the products over the batch (conv_pixels.h) that stand between them in a
+// Activations are stored pixel by pixel (hwnc), as for the products over the batch (conv_pixels.h) that are between them in a
 // network: a transform then is a sum of runs of memory, without edges, and no activation is ever reordered. (In inference of
-// few images they lie as nhwc, and a run is an image's channels.) Blocks of tiles are transformed, multiplied and
-// transformed back one after the other. The weight lies as hwio, is transformed at each run, and its gradient comes
-// so. Sums are f32. Of bf16 activations and weights, y is made with operands in f32, and the gradients with operands
+// few images they are nhwc, and a run is an image's channels.) Blocks of tiles are transformed, multiplied and
+// transformed back one after the other. The weight is in hwio and is transformed at each run; its gradient has the same
+// layout. Sums are f32. With bf16 activations and weights, y is made with operands in f32, and the gradients with operands
 // rounded to bf16 after the transform (kernels.h).
 //
 // oneDNN 2.6 has Winograd in channel blocks (x86-64-v4 only), which takes 1.5 to 3 times as long (docs/performance.md).

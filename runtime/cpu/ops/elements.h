@@ -1,4 +1,4 @@
-// Elements of a tensor as numbers, for loops of our own: float as it is, bf16 widened and rounded back.
+// Elements of a tensor as numbers, for the project's loops: float as it is, bf16 widened and rounded back.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// What the operations of this folder have in common: a step's operands and attributes, and their errors.
+// Shared by the operations of this folder: a step's operands and attributes, and their errors.
 #pragma once
 
 #include "runtime/steps/step_operands.h"
@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// Where oneDNN makes a number of NaN, as the processor's maximum of NaN and a number does, and keep_nan() sees to it.
+/// Where oneDNN turns NaN into a number, as the processor's maximum of NaN and a number does, so that keep_nan() is needed.
 enum class NanCut {
   none,
   product,    ///< a product whose activation is a maximum
@@ -22,7 +22,7 @@ class Operation : public StepOperands {
  public:
   using StepOperands::StepOperands;
 
-  /// Noted by whoever gives oneDNN what cuts NaN.
+  /// Set by code that gives oneDNN an operation that cuts NaN.
   mutable NanCut nan_cut = NanCut::none;
 
   dnnl::memory::data_type data_type() const { return dnnl_type(dtype()); }
@@ -33,7 +33,7 @@ class Operation : public StepOperands {
 /// Dim letters of activations of this rank: "nc", "ncw", "nchw", "ncdhw".
 std::string activation_letters(size_t rank);
 
-/// A dilation as oneDNN counts it: elements left out between two.
+/// A dilation as oneDNN counts it: the number of skipped elements.
 inline DnnlDims gaps_of(DnnlDims dilation) {
   for (int64_t& d : dilation) d -= 1;
   return dilation;

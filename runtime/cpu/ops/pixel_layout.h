@@ -1,11 +1,11 @@
-// The layout of Winograd (conv_winograd.h) and of products over the batch (conv_pixels.h), which is this project's own.
+// The project's own layout for Winograd (conv_winograd.h) and products over the batch (conv_pixels.h).
 #pragma once
 
 #include "runtime/cpu/dnnl/dnnl_format.h"
 
 namespace sheaf {
 
-/// [N, C, H, W] pixel by pixel, "hwnc"; to an operation that treats images and pixels alike it is [H, C, W, N] in nhwc.
+/// [N, C, H, W] pixel by pixel, "hwnc"; for an operation that treats images and pixels alike it is [H, C, W, N] in nhwc.
 DnnlDesc pixels_desc(const DnnlDims& dims, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 TensorSpec pixels_tensor(const DnnlDims& dims, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
@@ -13,7 +13,7 @@ TensorSpec pixels_tensor(const DnnlDims& dims, dnnl::memory::data_type type = dn
 DnnlDesc taps_desc(const DnnlDims& weight, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 TensorSpec taps_tensor(const DnnlDims& weight, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
-/// As desc_at_hand(), but nhwc for what lies pixel by pixel: oneDNN's pooling would fall back to its reference loops.
+/// As desc_at_hand(), but nhwc for tensors stored pixel by pixel: oneDNN's pooling would fall back to its reference loops.
 DnnlDesc library_desc_at_hand(const TensorSpec& spec, const DnnlDesc& plain);
 
 }  // namespace sheaf

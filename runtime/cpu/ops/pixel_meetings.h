@@ -11,7 +11,7 @@ struct Meeting {
   int64_t y = 0, x = 0, tap = 0;
 };
 
-/// All of them, of a 2-D, undilated convolution, by y and tap. What falls into the padding is in none.
+/// All of them, for a 2-D, undilated convolution, by y and tap. Padding occurs in none.
 std::vector<Meeting> meetings(const ConvShape& shape);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// What this project's own convolutions of images that lie pixel by pixel have in common (conv_winograd.h, conv_pixels.h).
+// Shared by this project's own convolutions of images stored pixel by pixel (conv_winograd.h, conv_pixels.h).
 #pragma once
 
 #include "runtime/steps/conv_shape.h"
@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// Products over the batch are made of at least so many images.
+/// Products over the batch need at least this many images.
 constexpr int64_t least_pixel_images = 32;
 
 /// The arithmetic for the operation's dtype; null if the CPU has none. `narrow`: bf16 operands may stay bf16.
@@ -17,7 +17,7 @@ const winograd::KernelTable* pixel_kernels(const Operation& operation, bool narr
 /// registers, no activation but ReLU, and operands as they are stored.
 bool pixels_fit(const Operation& operation, const ConvShape& shape);
 
-/// The operation's residual and activation; its bias is put in when it runs.
+/// The operation's residual and activation; its bias is filled in when it runs.
 winograd::Finish pixel_finish(const Operation& operation);
 
 /// For explain.

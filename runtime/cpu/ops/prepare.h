@@ -1,4 +1,4 @@
-// What prepares the CPU's operations: prepare_max_pool() for the library operation max_pool, and so on. They throw
+// The functions that prepare the CPU's operations: prepare_max_pool() for the library operation max_pool, and so on. They throw
 // OperationError (runtime/steps/step_operands.h).
 #pragma once
 

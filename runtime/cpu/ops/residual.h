@@ -1,11 +1,11 @@
-// The residual operand: summed into the destination, where it therefore has to be beforehand.
+// The residual operand: summed into the destination, so it must be there beforehand.
 #pragma once
 
 #include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 
-/// Adds the residual (if the step has one) to `prepared` and a copy of it to `calls`, to stand before the
+/// Adds the residual (if the step has one) to `prepared` and a copy of it to `calls`, before the
 /// primitive with the sum post-op. oneDNN's sum reads the destination: binding is told that residual and
 /// output may share a buffer, and the copy does nothing then.
 class ResidualCopy {
@@ -20,7 +20,7 @@ class ResidualCopy {
   int output_ = 0;
 };
 
-/// Primitives, the first of which sums into the residual.
+/// Primitives; the first one sums into the residual.
 class ResidualExecutable final : public Executable {
  public:
   ResidualExecutable(ResidualCopy residual, std::vector<DnnlCall> calls, int threads)

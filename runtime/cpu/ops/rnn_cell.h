@@ -1,4 +1,4 @@
-// One layer and direction of a recurrent step, as oneDNN has it.
+// One layer and direction of a recurrent step, in oneDNN's form.
 //
 // Gates: PyTorch's LSTM has (i, f, g, o), as oneDNN. PyTorch's GRU has (r, z, n), oneDNN's (z, r, n), and
 // PyTorch's applies the reset gate after the product, which oneDNN calls linear-before-reset; its fourth bias
@@ -17,23 +17,23 @@ struct RnnCell {
   DnnlDesc x, state_in, weight_ih, weight_hh, bias, y, state_out;
 };
 
-/// x and y, [steps, rows, width] as oneDNN sees them, lying as the step has them.
+/// x and y, [steps, rows, width] as oneDNN sees them, in the step's layout.
 DnnlDesc sequence_desc(const RnnShape& shape, int64_t width);
 
 /// Sequences between layers are dense [steps, rows, directions · hidden]; y is this direction's columns.
 /// `with_state`: the step has an initial state (else state_in is empty).
 RnnCell rnn_cell(const RnnShape& shape, int64_t layer, int64_t direction, bool with_state);
 
-/// The same of a training step and its gradient. oneDNN 2.6's gradients are wrong, silently, in two cases,
-/// which are therefore kept from it: an LSTM without an initial state (it always has one here, zero if need
-/// be), and an x whose steps don't lie one behind the other while those of y do (x is copied then: copies_x).
+/// The same for a training step and its gradient. oneDNN 2.6's gradients are wrong, silently, in two cases,
+/// which are therefore avoided: an LSTM without an initial state (it always has one here, zero if
+/// necessary), and an x whose steps aren't contiguous while those of y are (x is copied then: copies_x).
 RnnCell rnn_training_cell(const RnnShape& shape, int64_t layer, int64_t direction);
 bool copies_x(const RnnShape& shape);
 
-/// Moves x or dx between the step's layout and one in which steps lie one behind the other.
+/// Moves x or dx between the step's layout and one with contiguous steps.
 DnnlCall sequence_copy(const RnnShape& shape, bool to_dense, BufferRef from, BufferRef to);
 
-/// Fills with zeros: a state that isn't given, sums that oneDNN adds to.
+/// Fills with zeros: a missing initial state, sums that oneDNN adds to.
 struct Zero {
   BufferRef where;
   size_t bytes;
@@ -54,7 +54,7 @@ auto describe_cell(int64_t gates, const RnnCell& cell, dnnl::prop_kind kind, Tak
 /// How many biases oneDNN has for each hidden unit: linear-before-reset has a fourth.
 inline int64_t rnn_biases(int64_t gates) { return gates == 1 ? 1 : 4; }
 
-/// PyTorch's weight [gates · H, width], of shape `dims`, lying as `wanted`: oneDNN's [1, 1, width, gates, H].
+/// PyTorch's weight [gates · H, width], of shape `dims`, laid out as `wanted`: oneDNN's [1, 1, width, gates, H].
 TensorSpec rnn_weight(const RnnShape& shape, const std::vector<int64_t>& dims, const DnnlDesc& wanted);
 
 /// PyTorch has two biases, oneDNN one: their sum, made in scratch on each run since a bias may change between
@@ -67,12 +67,12 @@ struct BiasSum {
   void run(void* const* buffers, void* scratch) const;
 };
 
-/// Where things lie in a training step's workspace: the sequences between layers, then what oneDNN keeps for
+/// The layout of a training step's workspace: the sequences between layers, then what oneDNN keeps for
 /// each layer and direction, in the order of take().
 class RnnWorkspace {
  public:
   RnnWorkspace(const RnnShape& shape, BufferRef where);
-  /// The result of layer `layer`, all but the last.
+  /// The result of layer `layer`, which isn't the last.
   BufferRef between(int64_t layer) const;
   BufferRef take(size_t bytes);
   size_t bytes() const { return bytes_; }

@@ -1,4 +1,4 @@
-// The pieces that a recurrent gradient is run as, one after the other.
+// The pieces of a recurrent gradient, which run one after the other.
 #pragma once
 
 #include <cstring>
@@ -29,7 +29,7 @@ struct Add {
   }
 };
 
-/// The gradient of oneDNN's one bias as that of PyTorch's two (BiasSum the other way).
+/// Turns the gradient of oneDNN's one bias into that of PyTorch's two (the reverse of BiasSum).
 struct BiasSplit {
   BufferRef sum, ih, hh;
   int64_t hidden, gates;

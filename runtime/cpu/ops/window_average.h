@@ -1,4 +1,4 @@
-// Averages over windows that differ in size: what oneDNN's pooling, with its one kernel size, cannot do.
+// Averages over windows that differ in size, which oneDNN's pooling, with its single kernel size, can't compute.
 #pragma once
 
 #include "runtime/steps/pool_shape.h"
@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-/// Of an averaging that oneDNN has.
+/// An averaging that oneDNN has.
 inline dnnl::algorithm algorithm_of(const Averaging& average) {
   return average.include_padding ? dnnl::algorithm::pooling_avg_include_padding : dnnl::algorithm::pooling_avg_exclude_padding;
 }

@@ -1,11 +1,11 @@
-// What a training step keeps for its backward step besides values: in the library's own layout.
+// Data that a training step keeps for its backward step besides values: in the library's own layout.
 #pragma once
 
 #include "runtime/cpu/ops/operation.h"
 
 namespace sheaf {
 
-/// The format of a workspace, a uint8 value of shape [1]. It remembers how x lay in the forward step, since
+/// The format of a workspace, a uint8 value of shape [1]. It remembers x's layout in the forward step, since
 /// the backward step's primitive must be made for the same layout. Never reordered.
 class WorkspaceFormat final : public Format {
  public:
@@ -36,7 +36,7 @@ inline void give_workspace(const Operation& operation, size_t index, const DnnlD
   spec.format = std::make_shared<WorkspaceFormat>(operation.request.step.op, x, bytes);
 }
 
-/// The operand `workspace`, made by a step of op `op`; taken into `prepared` as it is.
+/// The operand `workspace`, made by a step of op `op`; put into `prepared` unchanged.
 inline const WorkspaceFormat& take_workspace(const Operation& operation, Op op, Prepared& prepared) {
   const int index = operation.find("workspace");
   require(index >= 0, "operand 'workspace' is missing");

@@ -9,9 +9,9 @@
 // each is applied along both, which makes 36 positions; at each of them the sum over channels (or images) is a product of
 // matrices: 36 multiplications instead of 144.
 //
-// The operands of those products are f32. For the gradients of bf16 activations they may be bf16 instead, two and two in a
-// 32-bit element, as the CPU's instruction multiplies them: with twice the speed, and an error of 1% of the result's root
-// mean square (of y, that is not allowed: rounding bf16 values themselves makes 0.2%).
+// The operands of those products are f32. For the gradients of bf16 activations they may be bf16 instead, in pairs in a
+// 32-bit element, as the CPU's instruction multiplies them: at twice the speed, and with an error of 1% of the result's root
+// mean square (not allowed for y: rounding bf16 values themselves causes 0.2%).
 #pragma once
 
 #include <cstddef>
@@ -26,13 +26,13 @@ constexpr int tile_pixels = tile_size * tile_size;
 constexpr int positions = window_size * window_size;
 constexpr int taps = kernel_size * kernel_size;
 
-/// Which rows of the 6×6 positions a transform makes: a team of two shares out a gradient's positions.
+/// The rows of the 6×6 positions that a transform makes: a team of two divides a gradient's positions.
 enum class Rows { all, first_half, second_half };
 
-/// What is done to y after the inverse transform, in this order.
+/// Work on y after the inverse transform, in this order.
 struct Finish {
   const float* bias = nullptr;  ///< by channel; null: none
-  bool add = false;             ///< adds what lies in y already
+  bool add = false;             ///< adds the values already in y
   bool relu = false;            ///< y < 0 becomes y · negative_slope; NaN stays
   float negative_slope = 0;
 };
@@ -51,18 +51,18 @@ struct Product {
   bool accumulate;
 };
 
-/// Pixels are runs of images × channels values, f32 or bf16 as the table is for; channels and columns are multiples of
-/// `lanes`. A pointer to float that is an operand's points to 32-bit elements. Nothing needs to be aligned.
+/// Pixels are runs of images × channels values, f32 or bf16 depending on the table; channels and columns are multiples of
+/// `lanes`. A pointer to float for an operand points to 32-bit elements. Nothing needs to be aligned.
 struct KernelTable {
   const char* instructions;  ///< "x86-64-v4"
   int lanes;                 ///< of f32 in a register
-  int panel;                 ///< columns that a product makes at a time: two registers
+  int panel;                 ///< columns that a product makes at once: two registers
   int pair;                  ///< values in an operand's element: 1, f32, or 2, bf16
   /// Bᵀ d B: window[36] → out[position · stride + (image · channels + channel) / pair], for y of x and dx of dy.
   void (*transform_source)(const void* const* window, float* out, int64_t stride, int64_t images, int64_t channels);
   /// The same for dweight, whose sums go along images: → out[position · stride + image / pair · channels + channel], with
   /// zeros for the image that an odd number lacks. Positions count from the first of `rows`.
-  /// Of an image's run, of `image_stride` values, the first `channels`.
+  /// Only the first `channels` of an image's run of `image_stride` values.
   void (*transform_x)(const void* const* window, float* out, int64_t stride, int64_t images, int64_t channels,
                       int64_t image_stride, Rows rows);
   /// A dy Aᵀ: tile[16] → out, likewise.
