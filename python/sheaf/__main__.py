@@ -1,4 +1,4 @@
-"""python3 -m sheaf import …: what `sheaf import` of the command line calls."""
+"""python3 -m sheaf import …: called by `sheaf import` of the command line."""
 import sys
 
 from .import_command import main

@@ -17,9 +17,9 @@ _DEPEND_ON_MODE = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropo
 
 
 class Function:
-    """What `region` computes in the mode that its module is in: a torch.nn.DataParallel around a module, or a module.
+    """The function of `region` in its module's mode: a torch.nn.DataParallel around a module, or a module.
 
-    `wanted` are names of the module's parameters, and positions of input tensors, that gradients may be asked of. Errors: sheaf.Error
+    `wanted` are names of the module's parameters, and positions of input tensors, whose gradients may be needed. Errors: sheaf.Error
     with the line of the module's code for each operation that can't be taken."""
 
     def __init__(self, region, arguments, keywords, batch_dim, devices, wanted, precision, numerics):

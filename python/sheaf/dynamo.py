@@ -13,7 +13,7 @@ _told = set()
 
 
 def backend(graph, inputs, *, options=None, **_):
-    """A callable of the same meaning as `graph`, a torch.fx.GraphModule. What sheaf can't take stays PyTorch's; each reason is told once, by the
+    """A callable of the same meaning as `graph`, a torch.fx.GraphModule. What sheaf can't compile stays with PyTorch; each reason is logged once, by the
     logger `sheaf.dynamo`.
 
     torch.compile's `options`: `devices` ("cpu"): other lists split rows along `dim` (0); `precision`, `numerics`, `threads`, as in

@@ -1,4 +1,4 @@
-"""What goes wrong, as values with a place."""
+"""Errors as values with a place."""
 from dataclasses import dataclass
 
 

@@ -1,4 +1,4 @@
-"""What a training run came to."""
+"""The results of a training run."""
 import html
 
 

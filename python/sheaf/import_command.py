@@ -73,7 +73,7 @@ def _size(text):
 
 
 def write(model, output, weights):
-    """Writes both files, whole or not at all."""
+    """Writes both files, completely or not at all."""
     made = []
     try:
         for path in filter(None, (output, weights)):

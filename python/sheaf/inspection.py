@@ -1,4 +1,4 @@
-"""What plans will do and cost, and whether they compute what the model says."""
+"""Shows what plans will do and cost, and whether they compute what the model says."""
 import html
 import json
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class Picture(str):
 
 
 class Edge(NamedTuple):
-    """A tensor on its way between two nodes, named by their ids."""
+    """A tensor that goes from one node to another, named by their ids."""
 
     source: str
     target: str
@@ -47,7 +47,7 @@ class Graph(NamedTuple):
 
 
 def _asked(devices, batch):
-    """A device list and rows, which come together or not at all."""
+    """A device list and rows: both or neither are given."""
     if bool(devices) != bool(batch is not None):
         raise Error("devices and batch go together: give both, or neither")
     return devices or "", batch or 0
@@ -55,7 +55,7 @@ def _asked(devices, batch):
 
 def dump(model, format="text", program="infer", devices=None, batch=None):
     """A plan's program as "text", "json", "dot", "svg" (drawn by Graphviz), "html", "mlir" or "model-explorer": a str, which a
-    notebook shows. `model`: a Plan, a Model, or what sheaf.compile takes. With `devices` and `batch` every replica's operation with
+    notebook shows. `model`: a Plan, a Model, or what sheaf.compile takes. With `devices` and `batch` it shows every replica's operation with
     its sizes; the devices need not be there."""
     return Picture(_sheaf.draw(as_plan(model), format, program, *_asked(devices, batch)), format)
 
@@ -67,7 +67,7 @@ def graph(model, program="infer", devices=None, batch=None):
 
 
 def estimate(model, devices, batch, program="infer", numerics="strict"):
-    """What a step takes on each device: memory to the byte, arithmetic, data moved, time. Nothing is run; the devices need not be
+    """Predicts a step on each device: memory to the byte, arithmetic, data moved, time. Nothing is run; the devices need not be
     there."""
     return _sheaf.estimate(as_plan(model), program, devices, batch, numerics)
 
@@ -85,10 +85,10 @@ def explain(model, layer="", program="infer", devices=None, batch=None, numerics
 
 def verify(model, devices, batch, *, seed=0, steps=2, tolerance=1.0, infer=True, train=True, numerics="strict"):
     """Runs the partitioned programs and the unpartitioned ones on the same random data and compares every value, gradient and update.
-    True where they agree; `divergence` is the first value that doesn't.
+    True if they agree; `divergence` is the first value that doesn't.
 
-    `model`: a Model, whose weights are taken, or what makes one. `tolerance`: a factor on what counts as rounding; 0: only equal bits
-    will do. `steps`: training steps."""
+    `model`: a Model, whose weights are used, or what sheaf.Model takes. `tolerance`: a factor on the tolerance for rounding; 0: require
+    equal bits. `steps`: training steps."""
     if not isinstance(model, _sheaf.Model):
         from .model import Model
         model = Model(as_plan(model), seed)
@@ -96,7 +96,7 @@ def verify(model, devices, batch, *, seed=0, steps=2, tolerance=1.0, infer=True,
 
 
 class Devices(dict):
-    """What this machine has, by kind of device, and what is missing to use more: what `sheaf devices --json` prints."""
+    """What this machine has, by kind of device, and what is missing to use more, as `sheaf devices --json` prints it."""
 
     def __repr__(self):
         return json.dumps(self, indent=1, ensure_ascii=False)

@@ -8,16 +8,16 @@ from .plan import as_plan
 
 
 class IncompatibleKeys(NamedTuple):
-    """What load_state_dict(…, strict=False) found no use for, and what it left as it was."""
+    """What load_state_dict(…, strict=False) didn't use, and what it left unchanged."""
 
     missing_keys: list
     unexpected_keys: list
 
 
 class Model(_sheaf.Model):
-    """A plan with weights of its own: those that the model file came with, or drawn by `seed` from their initial distributions.
+    """A plan with its own weights: those that came with the model file, or drawn by `seed` from their initial distributions.
 
-    Threads may use a model, its sessions and trainers as they like: what changes weights waits until it has the model to itself."""
+    Threads may use a model, its sessions and trainers freely: calls that change weights wait until they have the model to themselves."""
 
     def __init__(self, plan, seed=0):
         plan = as_plan(plan)
@@ -28,11 +28,11 @@ class Model(_sheaf.Model):
             self._set_parameters(weights)
 
     def load_state_dict(self, state_dict, strict=True):
-        """Takes weights from {name: array or tensor}, under PyTorch's names, with or without `module.` and what all of them begin
-        with. float64 becomes float32; `num_batches_tracked` may be missing or left over.
+        """Takes weights from {name: array or tensor}, under PyTorch's names, with or without `module.` and a common
+        prefix. float64 becomes float32; `num_batches_tracked` may be missing or left over.
 
-        `strict`: all weights must be given and nothing may be left over, else sheaf.Error is raised and nothing changed. Otherwise
-        what isn't given keeps its value. Gives (missing_keys, unexpected_keys), as PyTorch does."""
+        `strict`: all weights must be given and nothing may be left over, else sheaf.Error is raised and nothing changes. Otherwise
+        missing weights keep their values. Returns (missing_keys, unexpected_keys), as PyTorch does."""
         tensors = {name: _plain(value, name) for name, value in state_dict.items()}
         if strict:
             self._set_parameters(tensors)
@@ -40,7 +40,7 @@ class Model(_sheaf.Model):
         return IncompatibleKeys(*(list(names) for names in self._update_parameters(tensors)))
 
     def state_dict(self, tensors="numpy"):
-        """{name: array} of all parameters and buffers under PyTorch's names, as they are now; copies. `tensors`: "numpy" or "torch",
+        """{name: array} of all parameters and buffers under PyTorch's names: copies of the current values. `tensors`: "numpy" or "torch",
         for a module's load_state_dict."""
         if tensors not in ("numpy", "torch"):
             raise Error(f"tensors '{tensors}': expected numpy or torch")
@@ -48,11 +48,11 @@ class Model(_sheaf.Model):
         return {name.removeprefix(prefix): value for name, value in self._read_parameters(tensors == "torch").items()}
 
     def save(self, file):
-        """Writes parameters and buffers as a safetensors file under PyTorch's names, whole or not at all."""
+        """Writes parameters and buffers as a safetensors file under PyTorch's names, completely or not at all."""
         self._save(os.fspath(file))
 
     def load(self, file):
-        """Takes all weights from a safetensors file, by names as in load_state_dict. Gives notes on element types that were converted.
+        """Takes all weights from a safetensors file, by names as in load_state_dict. Returns notes on converted element types.
 
         Raises sheaf.Error, located at the file: it can't be read; weights are missing, superfluous or misshapen, and then nothing is
         changed."""
@@ -61,23 +61,23 @@ class Model(_sheaf.Model):
     def bind(self, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, shards=None, tune="off"):
         """A Session: the model bound to devices and a batch size.
 
-        `devices`: "cpu:0,cpu:1", "cpu:0-3", "cuda:0"; "cpu" alone is host-only mode, in which nothing is partitioned.
-        `batch`: rows of a whole batch; smaller ones are run, too.
+        `devices`: "cpu:0,cpu:1", "cpu:0-3", "cuda:0"; plain "cpu" is host-only mode, in which nothing is partitioned.
+        `batch`: rows of a whole batch; smaller ones work, too.
         `numerics`: "fast" allows Winograd convolutions on CPUs and TF32 on GPUs: faster, with other rounding.
-        `deterministic`: on GPUs, no sums whose order depends on timing. `threads`: CPU threads in all; 0: all that there are.
+        `deterministic`: on GPUs, no sums whose order depends on timing. `threads`: total CPU threads; 0: all there are.
         `shards`: parts that every batch is cut into, whatever the devices, so that all lists give the same bits; None: one a device.
-        `tune`: "quick" or "full": implementations of CPU operations are chosen by measurement, and kept in a cache file (docs/cpu-choices.md).
+        `tune`: "quick" or "full": measurement chooses implementations of CPU operations, and a cache file keeps them (docs/cpu-choices.md).
 
-        Raises sheaf.Error: a device isn't there; an index of the model is beyond the list; too little memory."""
+        Raises sheaf.Error: a missing device; an index of the model beyond the list; too little memory."""
         return _sheaf.Session(self, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads, shards=shards, tune=tune)
 
     def trainer(self, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, micro_batches=1, shards=None,
                 tune="off"):
         """A Trainer: the training step bound to devices and a batch size. Arguments as in bind().
 
-        `micro_batches`: parts that a step's batch is run in, one after another, with one update: less memory, the same mean.
+        `micro_batches`: the number of parts in which a step's batch runs, with one update: less memory, the same mean.
 
-        Raises sheaf.Error: also where the plan has no training section (give sheaf.compile a loss and an optimizer)."""
+        Raises sheaf.Error: also if the plan has no training section (give sheaf.compile a loss and an optimizer)."""
         from .trainer import Trainer
         return Trainer(self, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads, micro_batches=micro_batches,
                        shards=shards, tune=tune)
@@ -87,7 +87,7 @@ class Model(_sheaf.Model):
 
 
 def _plain(value, name):
-    """An array that sheaf reads: no gradient, in host memory, no float64."""
+    """An array that sheaf can read: no gradient, in host memory, not float64."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         return value.float() if str(value.dtype) == "torch.float64" else value

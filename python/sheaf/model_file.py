@@ -9,7 +9,7 @@ import numpy
 class ModelFile:
     """A model file as `json` (a dict, format 1.0) and `weights` ({PyTorch's name: NumPy array}).
 
-    `notes` are sentences about what the import had to decide. `prefix` is what the model file's names have before PyTorch's. Of an
+    `notes` are sentences about what the import had to decide. `prefix` comes before PyTorch's names in the model file. Of an
     imported module, `sources` are the names of its own tensors by those of `weights`, and `output_tree` is what it returns."""
 
     def __init__(self, json, weights=None, notes=(), prefix="", sources=None, output_tree=None):
@@ -28,7 +28,7 @@ class ModelFile:
 
 
 def model_text(model):
-    """JSON as a person would lay it out: a layer a line."""
+    """JSON laid out for people: one layer per line."""
     return _laid_out(model, 0) + "\n"
 
 

@@ -11,21 +11,21 @@ __all__ = ["DataParallel"]
 
 
 class DataParallel(torch.nn.Module):
-    """Instead of torch.nn.DataParallel: the forward and backward passes of `module` run in sheaf, on `devices`.
+    """A replacement for torch.nn.DataParallel: the forward and backward passes of `module` run in sheaf, on `devices`.
 
     Parameters and buffers are the module's own, in host memory: autograd, hooks on tensors, and any torch optimizer work on them, and
-    state_dict() has the names of torch.nn.DataParallel's. train() and eval() hold as they do for the module. Every input tensor is split
+    state_dict() has the names of torch.nn.DataParallel's. train() and eval() work as for any module. Every input tensor is split
     along `dim`, outputs are concatenated along it. `device_ids` and `output_device` are entries of the device list; by default all, and the
     first one.
 
     The first call compiles, and so does each one in another mode, with inputs of other sizes (the batch's aside) or types, or with other
-    parameters that require a gradient; other numbers of rows are bound. What the module is made of stays as it was at the first call;
-    its Python code isn't run after that. Gradients of gradients aren't there.
+    parameters that require a gradient; other numbers of rows are bound. The module's structure stays as it was at the first call;
+    its Python code isn't run after that. Gradients of gradients aren't supported.
 
-    `precision`: "f32", "bf16" or "f16"; `numerics`: "strict" or "fast", as in sheaf.compile and Model.bind. `threads`: CPU threads in all;
-    0: all that there are. `shards`: parts that every batch is cut into whatever the devices; None: one a device.
+    `precision`: "f32", "bf16" or "f16"; `numerics`: "strict" or "fast", as in sheaf.compile and Model.bind. `threads`: total CPU threads;
+    0: all there are. `shards`: parts that every batch is cut into whatever the devices; None: one a device.
 
-    Raises sheaf.Error: with the line of the module's code, for what sheaf can't take."""
+    Raises sheaf.Error: with the line of the module's code, for what sheaf can't import."""
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0, devices="cpu:0,cpu:1", *, precision="f32", numerics="strict",
                  threads=0, shards=None):
@@ -48,7 +48,7 @@ class DataParallel(torch.nn.Module):
         return function.output_tree.rebuilt(apply(function, inputs))
 
     def _kind(self, leaf):
-        """What another program is compiled for."""
+        """The properties for which a separate program is compiled."""
         if not isinstance(leaf, torch.Tensor):
             return leaf if isinstance(leaf, (int, float, bool, str, type(None))) else repr(leaf)
         sizes = list(leaf.shape)

@@ -1,4 +1,4 @@
-"""Training: steps, epochs, what they came to."""
+"""Training: steps, epochs, and their results."""
 import math
 import os
 import sys
@@ -12,7 +12,7 @@ from .history import History
 class Trainer(_sheaf.Trainer):
     """Training steps of a model on devices: what model.trainer(…) makes.
 
-    Parameters are the model's: its sessions see each step. Threads take turns, and wait without holding the GIL."""
+    The model owns the parameters: its sessions see each step. Threads take turns, and wait without holding the GIL."""
 
     def __init__(self, model, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, micro_batches=1,
                  shards=None, tune="off"):
@@ -23,14 +23,14 @@ class Trainer(_sheaf.Trainer):
         self._how = {"numerics": numerics, "deterministic": deterministic, "threads": threads, "shards": shards, "tune": tune}
 
     def fit(self, batches, epochs=1, eval=None, progress=False):
-        """Trains on all of `batches`, `epochs` times. Gives the History.
+        """Trains on all of `batches`, `epochs` times. Returns the History.
 
-        `batches`: any iterable that can be gone through again, as a torch DataLoader: a batch is a tuple or list of inputs and targets
-        in the order of `inputs`, or a dict by name. `eval`: such batches, for evaluate() after each epoch. `progress`: a line an epoch
+        `batches`: any iterable that can be iterated repeatedly, such as a torch DataLoader: a batch is a tuple or list of inputs and targets
+        in the order of `inputs`, or a dict by name. `eval`: such batches, for evaluate() after each epoch. `progress`: one line per epoch
         on stderr.
 
-        Raises sheaf.Error: a loss isn't finite, with the first layer that has such a value; what step() raises. After a
-        KeyboardInterrupt, or any other exception, the trainer is as its last whole step left it."""
+        Raises sheaf.Error: a loss that isn't finite, with the first such layer; what step() raises. After a
+        KeyboardInterrupt, or any other exception, the trainer is in the state after its last complete step."""
         if epochs > 1 and iter(batches) is batches:
             raise Error("the batches are an iterator, which can be gone through only once: give what makes it, as a list or a DataLoader")
         if self.monitor.startswith("eval_") and eval is None:
@@ -67,8 +67,8 @@ class Trainer(_sheaf.Trainer):
                 "seconds": time.perf_counter() - begin}
 
     def evaluate(self, batches):
-        """{"loss", "rows", and the model's metrics ("accuracy")} of the model as it is now, over all of `batches`, in inference mode. There
-        is no loss where it has no mean."""
+        """{"loss", "rows", and the model's metrics ("accuracy")} of the current model over all of `batches`, in inference mode. There
+        is no loss if it has no mean."""
         if self._evaluation is None:
             self._evaluation = self.model.bind(self.devices, self.batch, **self._how)
         metrics = _sheaf.Metrics(self.model)
@@ -96,20 +96,20 @@ class Trainer(_sheaf.Trainer):
         return self.batch
 
     def optimizer_state(self, tensors="numpy"):
-        """{name: array} of the optimiser's state ("fc.weight.momentum", …), as it is now; copies. `tensors`: "numpy" or "torch"."""
+        """{name: array} of the optimiser's state ("fc.weight.momentum", …): copies of the current values. `tensors`: "numpy" or "torch"."""
         if tensors not in ("numpy", "torch"):
             raise Error(f"tensors '{tensors}': expected numpy or torch")
         return self._read_state(tensors == "torch")
 
     def save(self, file):
-        """Writes parameters, buffers, the optimiser's state and progress to one safetensors file with checksums, whole or not at all."""
+        """Writes parameters, buffers, the optimiser's state and progress to one safetensors file with checksums, completely or not at all."""
         self._save(os.fspath(file))
 
     def restore(self, file):
-        """Takes all of that back, from what save() or `sheaf train --checkpoint` wrote for the same plan: training goes on as if it had
+        """Restores all of that from a file that save() or `sheaf train --checkpoint` wrote for the same plan: training continues as if it had
         never stopped, bit for bit on the same devices.
 
-        Raises sheaf.Error, located at the file: it is no checkpoint, is of another plan, or is damaged; then nothing is changed."""
+        Raises sheaf.Error, located at the file: it isn't a checkpoint, is of another plan, or is damaged; then nothing is changed."""
         self._restore(os.fspath(file))
 
     def __repr__(self):

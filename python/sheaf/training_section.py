@@ -1,4 +1,4 @@
-"""The training section of a model file, from what sheaf.compile is given."""
+"""The training section of a model file, from the arguments of sheaf.compile."""
 import inspect
 
 from .error import Error

@@ -1,4 +1,4 @@
-"""Import of ONNX graphs. A graph becomes a torch.nn.Module, and that a model file: what a layer of a model file is stands in torch_graph alone."""
+"""Import of ONNX graphs. A graph becomes a torch.nn.Module, and that becomes a model file: only torch_graph defines the model file's layers."""
 import torch
 
 from ..error import Diagnostic, Error
@@ -9,7 +9,7 @@ from .program import module_of
 def from_onnx(file, *, name=None, batch_dim=0, sizes=None):
     """The ModelFile of an ONNX graph, as inference has it; in training its BatchNormalization and Dropout do what PyTorch's do.
 
-    `batch_dim` is the dimension that is the batch, of every input, or {input: dimension, or None where there is none}. `sizes` gives the
+    `batch_dim` is the dimension that is the batch, of every input, or {input: dimension, or None if there is none}. `sizes` gives the
     graph's other free sizes by name: {"sequence": 128}. Weights that PyTorch's exporter named have PyTorch's names.
     Raises sheaf.Error with the node for each operation that a model file can't express: `line` counts nodes from 1.
     """
