@@ -87,7 +87,7 @@ def verify(model, devices, batch, *, seed=0, steps=2, tolerance=1.0, infer=True,
     """Runs the partitioned programs and the unpartitioned ones on the same random data and compares every value, gradient and update.
     True if they agree; `divergence` is the first value that doesn't.
 
-    `model`: a Model, whose weights are used, or what sheaf.Model takes. `tolerance`: a factor on the tolerance for rounding; 0: require
+    `model`: a Model, whose weights are used, a Plan, or what sheaf.compile takes. `tolerance`: a factor on the tolerance for rounding; 0: require
     equal bits. `steps`: training steps."""
     if not isinstance(model, _sheaf.Model):
         from .model import Model
