@@ -55,11 +55,10 @@ LogicalResult Scheduled::replace() {
     if (loops > 1 || (loop && !whole) || isa<memref::AllocaOp, memref::StoreOp, scf::ForOp>(op))
       return op.emitOpError("is not part of one parallel loop over the kernel's range");
   }
-  const bool many_too = kernel_->hasAttr(elementwise_attribute) && kernel_.getNumArguments() == buffers_ + 2;
   std::string name = kernel_.getName().str();
   kernel_.setName(name + ".loops");
   entry();
-  if (many_too) many();
+  if (kernel_->hasAttr(many_attribute)) many();
   kernel_.erase();
   return success();
 }

@@ -7,6 +7,7 @@
 #include "codegen/kernels/passes.h"
 #include "codegen/kernels/pipeline.h"
 #include "codegen/kernels/ptx_text.h"
+#include "runtime/plan/kernel_lookup.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -97,7 +98,7 @@ int items_for_a_thread(func::FuncOp function, const GpuSchedule& schedule) {
   return 1;
 }
 
-void set_schedule(func::FuncOp function, const GpuSchedule& schedule, bool elementwise) {
+void set_schedule(func::FuncOp function, const GpuSchedule& schedule, bool many) {
   OpBuilder builder(function);
   NamedAttrList attributes;
   attributes.append("block", builder.getI32IntegerAttr(schedule.block));
@@ -105,7 +106,7 @@ void set_schedule(func::FuncOp function, const GpuSchedule& schedule, bool eleme
   if (schedule.each > 1) attributes.append("each", builder.getI32IntegerAttr(schedule.each));
   if (schedule.columns) attributes.append("columns", builder.getUnitAttr());
   function->setAttr(schedule_attribute, attributes.getDictionary(function.getContext()));
-  if (elementwise) function->setAttr(elementwise_attribute, builder.getUnitAttr());
+  if (many) function->setAttr(many_attribute, builder.getUnitAttr());
 }
 
 /// Those that the module doesn't have yet: their names say what they hold.
@@ -147,7 +148,7 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, Emitter* on_gpu, KernelU
     schedule.each = items_for_a_thread(*gpu_function, schedule);
     kernel.gpu_block = schedule.block;
     kernel.gpu_items = schedule.items();
-    set_schedule(*gpu_function, schedule, use.elementwise);
+    set_schedule(*gpu_function, schedule, launches_many(kernel));
     gpu_function->setName(kernel.name);
     gpu_module_->push_back(gpu_function.release());
     function->setName(kernel.name);

@@ -18,8 +18,8 @@ inline constexpr llvm::StringLiteral in_place_attribute = "in_place";
 /// On a kernel, a dictionary: its GpuSchedule (emitter.h), `block`, `lanes` and, where
 /// so, `columns` and `each`.
 inline constexpr llvm::StringLiteral schedule_attribute = "gpu_schedule";
-/// On a kernel: one flat loop over elements (KernelUse::elementwise). It can be launched for several tensors at once.
-inline constexpr llvm::StringLiteral elementwise_attribute = "elementwise";
+/// On a kernel: one flat loop over elements, without extents. It can be launched for several tensors at once (launches_many()).
+inline constexpr llvm::StringLiteral many_attribute = "many";
 /// On what became of it: the number of threads of a block.
 inline constexpr llvm::StringLiteral block_attribute = "gpu_block";
 
@@ -35,8 +35,8 @@ std::unique_ptr<mlir::Pass> create_kernel_lowering_pass();
 /// end)`, and marks the loops of in-place kernels as free of dependences.
 std::unique_ptr<mlir::Pass> create_kernel_entry_pass();
 
-/// On a module: kernels with a schedule become the functions that a GPU's threads run, `K` and, for flat element-wise
-/// ones, `K_many` (docs/cuda.md), with NVVM's thread numbers, shuffles and barriers.
+/// On a module: kernels with a schedule become the functions that a GPU's threads run, `K` and, where it is marked
+/// `many`, `K_many` (docs/cuda.md), with NVVM's thread numbers, shuffles and barriers.
 std::unique_ptr<mlir::Pass> create_gpu_schedule_pass();
 /// On a module in the LLVM dialect: such functions become entries of PTX.
 std::unique_ptr<mlir::Pass> create_ptx_entry_pass();

@@ -35,13 +35,13 @@ RunParts parts_of(const BindRequest& request) {
 /// Requests of a binding that failed must not be made for others.
 class PlansForgotten {
  public:
-  explicit PlansForgotten(ConstantStore& constants) : constants_(constants) {}
-  ~PlansForgotten() { constants_.forget_plans(); }
+  explicit PlansForgotten(VariableStore& store) : store_(store) {}
+  ~PlansForgotten() { store_.forget_plans(); }
   PlansForgotten(const PlansForgotten&) = delete;
   PlansForgotten& operator=(const PlansForgotten&) = delete;
 
  private:
-  ConstantStore& constants_;
+  VariableStore& store_;
 };
 
 }  // namespace
@@ -50,25 +50,25 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   std::unique_ptr<Binding> binding(new Binding);
   binding->devices_ = request.devices;
   binding->kernels_ = request.kernels;
-  binding->constants_ = request.constants;
+  binding->store_ = request.store;
   binding->plan_ = &request.plan;
   binding->program_ = &request.program;
   binding->batch_ = request.batch;
   binding->trains_ = !request.program.updates.empty();
   binding->parts_ = parts_of(request);
   const BindContext context{request.plan,          request.program,  *request.devices,      request.kernels,
-                            *request.constants,    request.batch,    request.fast_numerics, request.explain,
+                            *request.store,        request.batch,    request.fast_numerics, request.explain,
                             request.deterministic, request.deadline, request.observe,       parts_of(request)};
-  const auto constants = request.constants->lock();
-  request.constants->wait_at_most(request.deadline);
-  for (LaneId lane : request.devices->lanes()) request.constants->keep(request.devices->device(lane), request.devices);
-  const PlansForgotten forgotten(*request.constants);
+  const auto lock = request.store->lock();
+  request.store->wait_at_most(request.deadline);
+  for (LaneId lane : request.devices->lanes()) request.store->keep(request.devices->device(lane), request.devices);
+  const PlansForgotten forgotten(*request.store);
   SHEAF_ASSIGN(auto tuned, plan_tuned(context, request.tune));
   PlannedBinding& planned = tuned.binding;
   binding->info_.choices = std::move(tuned.choices);
-  SHEAF_TRY(check_fits(planned.program, planned.memory, *request.devices, *request.constants, request.arenas.get()));
+  SHEAF_TRY(check_fits(planned.program, planned.memory, *request.devices, *request.store, request.arenas.get()));
 
-  SHEAF_TRY(request.constants->allocate());
+  SHEAF_TRY(request.store->allocate());
   SHEAF_TRY(binding->allocate_arenas(planned.memory, planned.schedule, request.arenas.get()));
   binding->buffers_ = CallerBuffers(planned.program);
   binding->rows_read_ = sheaf::rows_read(planned.program, request.program, *request.devices);
@@ -82,7 +82,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   }
   for (const BoundProgram::Update& update : planned.program.updates)
     binding->updated_.push_back(planned.program.tensors[update.variable].lies<Tensor::Stored>()->node);
-  const Addresses addresses{planned, *request.constants, binding->arenas_, binding->buffers_};
+  const Addresses addresses{planned, *request.store, binding->arenas_, binding->buffers_};
   if (binding->trains_) binding->results_ = FiniteSearch(planned.program);
   if (request.observe) binding->observation_ = Observation(addresses);
   SHEAF_ASSIGN(auto lanes, lower(planned, addresses, *request.devices, request.deadline, request.graphs));
@@ -96,9 +96,9 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
                  " lanes need one each");
   }
   binding->gathers_scalars_ = planned.program.gathers_scalars;
-  SHEAF_TRY(request.constants->evaluate());
+  SHEAF_TRY(request.store->evaluate());
   // Whatever a training program reads besides variables is made now: no weight changes it.
-  binding->needed_ = binding->trains_ ? 0 : request.constants->work();
+  binding->needed_ = binding->trains_ ? 0 : request.store->work();
   return binding;
 }
 
@@ -120,14 +120,14 @@ Result<void> Binding::allocate_arenas(const MemoryPlan& plan, const Schedule& sc
 }
 
 void Binding::describe(const PlannedBinding& planned) {
-  info_.parameter_bytes = constants_->parameter_bytes();
-  info_.derived_bytes = constants_->derived_bytes();
+  info_.parameter_bytes = store_->parameter_bytes();
+  info_.derived_bytes = store_->derived_bytes();
   std::set<int> spaces;
   for (LaneId lane : devices_->lanes()) {
     const int space = devices_->device(lane).memory_space();
     if (!spaces.insert(space).second) continue;
-    info_.lanes[lane.index()].parameter_bytes = constants_->parameter_bytes(space);
-    info_.lanes[lane.index()].derived_bytes = constants_->derived_bytes(space);
+    info_.lanes[lane.index()].parameter_bytes = store_->parameter_bytes(space);
+    info_.lanes[lane.index()].derived_bytes = store_->derived_bytes(space);
   }
   info_.communications = communications(planned.program, *program_);
   info_.operations = describe_operations(planned.program, *program_, *devices_);
@@ -141,16 +141,16 @@ Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::spa
 }
 
 Result<void> Binding::prepare_weights() {
-  if (!constants_->set() && info_.parameter_bytes > 0) {
+  if (!store_->set() && info_.parameter_bytes > 0) {
     return Error("the model's weights were never set: load them, or initialise them from a seed");
   }
-  if (constants_->stale()) {
-    const auto constants = constants_->lock();
-    SHEAF_TRY(constants_->refresh());
+  if (store_->stale()) {
+    const auto lock = store_->lock();
+    SHEAF_TRY(store_->refresh());
   }
-  if (constants_->made() >= needed_) return {};
-  const auto constants = constants_->lock();
-  return constants_->evaluate();
+  if (store_->made() >= needed_) return {};
+  const auto lock = store_->lock();
+  return store_->evaluate();
 }
 
 Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink,
@@ -178,8 +178,8 @@ Result<void> Binding::run_part(RunPart part, std::span<const void* const> inputs
 
 void Binding::note_updates() {
   if (!trains_) return;
-  constants_->updated(updated_);
-  constants_->changed();
+  store_->updated(updated_);
+  store_->changed();
 }
 
 bool Binding::traced_run(const PrintSink* sink, Trace& trace) {

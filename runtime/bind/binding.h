@@ -47,7 +47,7 @@ struct BindRequest {
   const Program& program;
   std::shared_ptr<const DeviceSet> devices;
   IdVector<LaneId, std::shared_ptr<const Kernels>> kernels;
-  std::shared_ptr<ConstantStore> constants;
+  std::shared_ptr<VariableStore> store;
   int64_t batch = 0;
   bool fast_numerics = false;
   bool explain = false;          ///< reasons name the alternatives too
@@ -123,7 +123,7 @@ class Binding {
 
   std::shared_ptr<const DeviceSet> devices_;
   IdVector<LaneId, std::shared_ptr<const Kernels>> kernels_;
-  std::shared_ptr<ConstantStore> constants_;
+  std::shared_ptr<VariableStore> store_;
   const Plan* plan_ = nullptr;
   const Program* program_ = nullptr;
   int64_t batch_ = 0;
@@ -145,7 +145,7 @@ class Binding {
   std::unique_ptr<Executor> executor_;
   std::shared_ptr<Recording> recording_;  ///< of the trace that the last traced run went to
   BindingInfo info_;
-  size_t needed_ = 0;  ///< how much of ConstantStore::work() must be done before a run
+  size_t needed_ = 0;  ///< how much of VariableStore::work() must be done before a run
   bool gathers_scalars_ = false;
   bool loss_not_finite_ = false;
 };

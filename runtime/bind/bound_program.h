@@ -3,7 +3,7 @@
 // rewrites.cpp change it, schedule(), plan_memory() and lower() read it; execution never sees it.
 #pragma once
 
-#include "runtime/bind/constants.h"
+#include "runtime/bind/variable_store.h"
 #include "runtime/lanes/lane_program.h"
 
 #include <string>
@@ -26,7 +26,7 @@ struct Tensor {
     TensorId of;
     size_t offset = 0;
   };
-  /// A node of the constant store. A `variable` is a parameter, buffer or state that each run may change.
+  /// A node of the variable store. A `variable` is a parameter, buffer or state that each run may change.
   struct Stored {
     NodeId node;
     bool variable = false;
@@ -182,7 +182,7 @@ struct BindContext {
   const Program& program;
   const DeviceSet& devices;
   IdVector<LaneId, std::shared_ptr<const Kernels>> kernels;
-  ConstantStore& constants;
+  VariableStore& store;
   int64_t batch = 0;
   bool fast_numerics = false;
   bool explain = false;

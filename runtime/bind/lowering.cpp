@@ -164,7 +164,7 @@ void Addresses::put(void** slot, TensorId tensor, size_t offset) const {
   offset += root.offset;
   if (const auto* given = home.lies<Tensor::Given>()) buffers.hang(slot, *given, offset);
   else if (const auto* wanted = home.lies<Tensor::Wanted>()) buffers.hang(slot, *wanted, offset);
-  else if (const auto* stored = home.lies<Tensor::Stored>()) *slot = constants.data({stored->node, offset});
+  else if (const auto* stored = home.lies<Tensor::Stored>()) *slot = store.data({stored->node, offset});
   else *slot = static_cast<char*>(arenas[home.lane].get()) + planned.memory.root_offsets[root.tensor] + offset;
 }
 

@@ -13,7 +13,7 @@ namespace sheaf {
 /// The addresses of a planned binding's tensors, once its memory exists.
 struct Addresses {
   const PlannedBinding& planned;
-  const ConstantStore& constants;
+  const VariableStore& store;
   const IdVector<LaneId, std::shared_ptr<void>>& arenas;
   CallerBuffers& buffers;
 

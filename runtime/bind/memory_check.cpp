@@ -49,7 +49,7 @@ Error too_much(const BoundProgram& program, const MemoryPlan& plan, const Device
 }  // namespace
 
 Result<void> check_fits(const BoundProgram& program, const MemoryPlan& plan, const DeviceSet& devices,
-                        const ConstantStore& constants, const ArenaPool* arenas) {
+                        const VariableStore& store, const ArenaPool* arenas) {
   std::map<int, Need> needs;  // by memory
   for (LaneId lane : devices.lanes()) {
     Device& device = devices.device(lane);
@@ -60,10 +60,10 @@ Result<void> check_fits(const BoundProgram& program, const MemoryPlan& plan, con
     if (!arenas || !arenas->has(device, lane, bytes)) need.still += static_cast<double>(bytes);
     if (!need.largest || bytes > plan.lanes[need.largest].bytes) need.largest = lane;
   }
-  for (const ConstantStore::Node& node : constants.nodes()) {
+  for (const VariableStore::Node& node : store.nodes()) {
     const auto need = needs.find(node.device->memory_space());
     if (need == needs.end()) continue;
-    need->second.all += static_cast<double>(constants.bytes_of(node));
+    need->second.all += static_cast<double>(store.bytes_of(node));
     if (!node.data && node.wanted) need->second.still += static_cast<double>(node.spec.bytes);
   }
   for (const auto& [space, need] : needs) {

@@ -51,6 +51,6 @@ ArenaPeak peak_of(const LaneArena& arena);
 /// `plan` and the constants, or if the part of them that isn't allocated yet exceeds what is free. `arenas`: may hold some of
 /// them already; may be null. The error names the largest arena with its size, and the largest tensors live when it is fullest.
 Result<void> check_fits(const BoundProgram& program, const MemoryPlan& plan, const DeviceSet& devices,
-                        const ConstantStore& constants, const ArenaPool* arenas);
+                        const VariableStore& store, const ArenaPool* arenas);
 
 }  // namespace sheaf

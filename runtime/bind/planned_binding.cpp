@@ -5,7 +5,7 @@
 namespace sheaf {
 
 Result<PlannedBinding> plan_binding(const BindContext& context) {
-  context.constants.forget_plans();
+  context.store.forget_plans();
   SHEAF_ASSIGN(auto program, expand(context));
   for (const Rewrite& rewrite : rewrites()) SHEAF_TRY(rewrite.apply(program, context));
   auto lanes = schedule(program, context);

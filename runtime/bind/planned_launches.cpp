@@ -34,7 +34,7 @@ class Counting {
     if (!instance.is<Instance::KernelCall>() || instance.can_fail() || instance.collective >= 0) return nullptr;
     const std::string& name = program_.steps[instance.step.index()].kernel;
     const auto [known, fresh] = kernels_.try_emplace(name, nullptr);
-    if (const Kernel* kernel = fresh ? find_kernel(plan_, name) : nullptr; kernel && launches_many(plan_, *kernel))
+    if (const Kernel* kernel = fresh ? find_kernel(plan_, name) : nullptr; kernel && launches_many(*kernel))
       known->second = kernel;
     return known->second;
   }

@@ -5,12 +5,12 @@
 namespace sheaf {
 
 Result<void> SavedVariables::add(NodeId variable) {
-  Device& device = constants_->device(variable);
-  const size_t bytes = constants_->spec(variable).bytes;
+  Device& device = store_->device(variable);
+  const size_t bytes = store_->spec(variable).bytes;
   if (bytes == 0 || elsewhere(device)) return {};
   SHEAF_ASSIGN(auto copy, DeviceBuffer::make(device, bytes));
-  SHEAF_ASSIGN(auto queue, constants_->queue(device));
-  saved_.push_back({constants_->data({variable, 0}), std::move(copy), bytes, queue});
+  SHEAF_ASSIGN(auto queue, store_->queue(device));
+  saved_.push_back({store_->data({variable, 0}), std::move(copy), bytes, queue});
   return {};
 }
 
@@ -21,7 +21,7 @@ Result<void> SavedVariables::keep() {
 
 Result<void> SavedVariables::restore() {
   for (const Saved& saved : saved_) saved.queue->copy(saved.home, saved.copy.get(), {saved.bytes, 1, saved.bytes, saved.bytes});
-  constants_->changed();
+  store_->changed();
   return finish();
 }
 

@@ -1,7 +1,7 @@
 // Values of variables, saved on their own devices to be restored.
 #pragma once
 
-#include "runtime/bind/constants.h"
+#include "runtime/bind/variable_store.h"
 
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace sheaf {
 /// To be used only between runs. The store must outlive it.
 class SavedVariables {
  public:
-  explicit SavedVariables(ConstantStore& constants) : constants_(&constants) {}
+  explicit SavedVariables(VariableStore& store) : store_(&store) {}
   /// Adds a variable that some binding uses. Errors: too little memory.
   Result<void> add(NodeId variable);
   /// Saves the current values. Errors, also of restore(): a device's.
@@ -27,7 +27,7 @@ class SavedVariables {
   };
   Result<void> finish();
 
-  ConstantStore* constants_;
+  VariableStore* store_;
   std::vector<Saved> saved_;
 };
 

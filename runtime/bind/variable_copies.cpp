@@ -1,11 +1,11 @@
 // Variables that a program keeps on each replica: copies of one value.
-#include "runtime/bind/constants.h"
+#include "runtime/bind/variable_store.h"
 
 #include <algorithm>
 
 namespace sheaf {
 
-NodeId ConstantStore::copy_of(NodeId variable, Device& device) {
+NodeId VariableStore::copy_of(NodeId variable, Device& device) {
   if (memory_space(variable) == device.memory_space()) return variable;
   for (const NodeId copy : at(variable).copies) {
     // A node that was requested in vain has lost its device: it serves any.
@@ -24,7 +24,7 @@ NodeId ConstantStore::copy_of(NodeId variable, Device& device) {
   return copy;
 }
 
-void ConstantStore::updated(const std::vector<NodeId>& variables) {
+void VariableStore::updated(const std::vector<NodeId>& variables) {
   const auto done = [&](NodeId node) { return std::find(variables.begin(), variables.end(), node) != variables.end(); };
   for (const NodeId variable : variables) {
     const NodeId whole = at(variable).share_of ? at(variable).share_of : variable;
@@ -36,12 +36,12 @@ void ConstantStore::updated(const std::vector<NodeId>& variables) {
   }
 }
 
-void ConstantStore::mark_stale(NodeId node) {
+void VariableStore::mark_stale(NodeId node) {
   at(node).stale = true;
   any_stale_.store(true, std::memory_order_release);
 }
 
-Result<void> ConstantStore::refresh() {
+Result<void> VariableStore::refresh() {
   if (!stale()) return {};
   for (const NodeId node : nodes_.ids()) {  // a whole comes before its copies
     if (at(node).stale && settled(node)) SHEAF_TRY(at(node).copied ? bring(node) : join_shares(node));
@@ -50,14 +50,14 @@ Result<void> ConstantStore::refresh() {
   return {};
 }
 
-Result<void> ConstantStore::bring(NodeId copy) {
+Result<void> VariableStore::bring(NodeId copy) {
   Node& to = at(copy);
   const Node& from = at(to.copied);
   to.stale = false;
   return carry(*from.device, from.spec, from.data, to);
 }
 
-Result<void> ConstantStore::give(const Node& node, void* plain) {
+Result<void> VariableStore::give(const Node& node, void* plain) {
   const TensorSpec spec = plain_tensor(node.spec.dtype, node.spec.dims);
   if (!elsewhere(*node.device)) {
     SHEAF_ASSIGN(auto home, place(*node.device, node.spec, node.data));
@@ -68,7 +68,7 @@ Result<void> ConstantStore::give(const Node& node, void* plain) {
   return member ? member->world->broadcast(member->rank, plain, spec.bytes) : Result<void>();
 }
 
-Result<void> ConstantStore::carry(Device& source_device, const TensorSpec& source_spec, void* source, const Node& to) {
+Result<void> VariableStore::carry(Device& source_device, const TensorSpec& source_spec, void* source, const Node& to) {
   const WorldMember *sender = source_device.member(), *receiver = to.device->member();
   const bool here = !elsewhere(source_device), there = !elsewhere(*to.device);
   if (here && there) {

@@ -1,11 +1,11 @@
 // Variables that a program keeps in shares: runs of elements, each in its replica's memory.
-#include "runtime/bind/constants.h"
+#include "runtime/bind/variable_store.h"
 
 #include <algorithm>
 
 namespace sheaf {
 
-Result<std::vector<NodeId>> ConstantStore::shares_of(NodeId variable, const std::vector<Share>& shares) {
+Result<std::vector<NodeId>> VariableStore::shares_of(NodeId variable, const std::vector<Share>& shares) {
   std::vector<NodeId> nodes = at(variable).shares;
   const auto same = [&](NodeId node, const Share& share) {
     return at(node).begin == share.begin && element_count(at(node).spec) == share.count &&
@@ -42,18 +42,18 @@ Result<std::vector<NodeId>> ConstantStore::shares_of(NodeId variable, const std:
   return nodes;
 }
 
-bool ConstantStore::in_shares(const Node& variable) const {
+bool VariableStore::in_shares(const Node& variable) const {
   const auto has_memory = [&](NodeId share) { return nodes_[share].data != nullptr; };
   return std::any_of(variable.shares.begin(), variable.shares.end(), has_memory);
 }
 
-size_t ConstantStore::bytes_of(const Node& node) const {
+size_t VariableStore::bytes_of(const Node& node) const {
   const auto kept = [&](NodeId share) { return nodes_[share].data || nodes_[share].wanted; };
   const bool shares_alone = !node.data && !node.wanted && std::any_of(node.shares.begin(), node.shares.end(), kept);
   return shares_alone ? 0 : node.spec.bytes;
 }
 
-Result<void> ConstantStore::read_shares(const Node& variable, void* plain) {
+Result<void> VariableStore::read_shares(const Node& variable, void* plain) {
   const size_t size = size_of(variable.spec.dtype);
   for (const NodeId id : variable.shares) {
     const Node& share = at(id);
@@ -63,7 +63,7 @@ Result<void> ConstantStore::read_shares(const Node& variable, void* plain) {
   return {};
 }
 
-Result<void> ConstantStore::write_shares(const Node& variable, const void* plain) {
+Result<void> VariableStore::write_shares(const Node& variable, const void* plain) {
   const size_t size = size_of(variable.spec.dtype);
   auto* const bytes = const_cast<char*>(static_cast<const char*>(plain));
   for (const NodeId id : variable.shares) {
@@ -76,7 +76,7 @@ Result<void> ConstantStore::write_shares(const Node& variable, const void* plain
   return {};
 }
 
-Result<void> ConstantStore::fill_shares(NodeId variable) {
+Result<void> VariableStore::fill_shares(NodeId variable) {
   Node& whole = at(variable);
   if (whole.given) {
     SHEAF_TRY(write_shares(whole, whole.given));
@@ -90,7 +90,7 @@ Result<void> ConstantStore::fill_shares(NodeId variable) {
   return write_shares(whole, buffer.get());
 }
 
-Result<void> ConstantStore::join_shares(NodeId variable) {
+Result<void> VariableStore::join_shares(NodeId variable) {
   Node& whole = at(variable);
   const TensorSpec plain = plain_tensor(whole.spec.dtype, whole.spec.dims);
   SHEAF_ASSIGN(auto buffer, DeviceBuffer::make(*host_, plain.bytes));

@@ -91,7 +91,7 @@ Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_
     if (!function)
       return Error({plan.file}, "the plan's PTX has no kernel '" + kernel.name + "': " + function.error().message());
     PtxKernels::Entry entry{*function, nullptr};
-    if (launches_many(plan, kernel)) {
+    if (launches_many(kernel)) {
       SHEAF_ASSIGN(auto many, kernels->module->function(kernel.name + "_many"));
       entry.many = many;
     }

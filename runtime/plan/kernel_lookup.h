@@ -21,10 +21,8 @@ inline const std::string* find_ptx(const Plan& plan) {
   return found == plan.objects.end() ? nullptr : &found->second;
 }
 
-/// Whether one launch does the kernel's work for many steps (its entry K_many).
-inline bool launches_many(const Plan& plan, const Kernel& kernel) {
-  const std::string* ptx = find_ptx(plan);
-  return ptx && kernel.extents == 0 && ptx->find(".entry " + kernel.name + "_many(") != std::string::npos;
-}
+/// Whether one launch on a GPU can do the kernel's work for many steps: the plan's text for GPUs then has an entry K_many beside K
+/// (docs/cuda.md).
+inline bool launches_many(const Kernel& kernel) { return kernel.gpu_block > 0 && kernel.elementwise && kernel.extents == 0; }
 
 }  // namespace sheaf

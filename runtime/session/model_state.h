@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/bind/binding.h"
-#include "runtime/bind/constants.h"
+#include "runtime/bind/variable_store.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
 #include "sheaf/model.h"
@@ -24,7 +24,7 @@ struct ModelState {
   const SharedPlan plan;
   std::vector<ValueInfo> inputs, outputs;
   std::vector<ParameterInfo> parameters;
-  std::shared_ptr<ConstantStore> constants;
+  std::shared_ptr<VariableStore> store;
   std::map<const Device*, std::shared_ptr<const Kernels>> kernels;
   std::mutex mutex;  ///< of `kernels`
 

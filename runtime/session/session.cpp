@@ -104,7 +104,7 @@ std::shared_ptr<ArenaPool> make_arena_pool() { return std::make_shared<ArenaPool
 
 Result<std::unique_ptr<Binding>> ModelState::bind(const Program& program, std::shared_ptr<const DeviceSet> devices,
                                                   int64_t batch, const BindOptions& options, size_t first_outputs) {
-  BindRequest request{plan, program, devices, {}, constants, batch, options.fast_numerics, options.explain};
+  BindRequest request{plan, program, devices, {}, store, batch, options.fast_numerics, options.explain};
   request.arenas = options.arenas;
   request.first_outputs = first_outputs;
   request.graphs = options.graphs;

@@ -77,19 +77,19 @@ bool numbers_only(const Json& init) {
 
 Result<void> Model::initialise_parameters(uint64_t seed) try {
   const auto parameters = state_->plan->weights();
-  const auto constants = state_->constants->lock();
+  const auto lock = state_->store->lock();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
-    SHEAF_ASSIGN(auto variable, state_->constants->variable(parameter.name));
+    SHEAF_ASSIGN(auto variable, state_->store->variable(parameter.name));
     SHEAF_ASSIGN(auto tensor, make_tensor(parameter.dtype, parameter.shape));
     if (tensor.bytes.empty()) continue;
     if (!parameter.init.is_object() || !numbers_only(parameter.init)) return bad_init(parameter, "is malformed");
     if (parameter.dtype == DType::float32) {  // others are counters, such as num_batches_tracked, from 0
       SHEAF_TRY(draw(parameter, seed, tensor.as<float>()));
     }
-    SHEAF_TRY(state_->constants->write(variable, tensor.bytes.data()));
+    SHEAF_TRY(state_->store->write(variable, tensor.bytes.data()));
   }
-  state_->constants->changed();
+  state_->store->changed();
   return {};
 } catch (...) {
   return error_of_exception();

@@ -40,7 +40,7 @@ Result<Model> Model::from_plan(SharedPlan plan) try {
   for (const Parameter& parameter : made.weights()) {
     state->parameters.push_back({parameter.name, parameter.dtype, parameter.shape, parameter.buffer});
   }
-  state->constants = std::make_shared<ConstantStore>(cpu_device(), made.parameters, made.state);
+  state->store = std::make_shared<VariableStore>(cpu_device(), made.parameters, made.state);
   return Model(std::move(state));
 } catch (...) {
   return error_of_exception();
@@ -57,9 +57,9 @@ Result<void> ModelState::read(const ParameterInfo& variable, std::span<std::byte
     return Error("'" + variable.name + "' is " + described(variable.dtype, variable.shape) + ", " + std::to_string(bytes) +
                  " bytes; the buffer given for it has " + std::to_string(plain.size()));
   }
-  const auto lock = constants->lock();
-  SHEAF_ASSIGN(auto node, constants->variable(variable.name));
-  return plain.empty() ? Result<void>() : constants->read(node, plain.data());
+  const auto lock = store->lock();
+  SHEAF_ASSIGN(auto node, store->variable(variable.name));
+  return plain.empty() ? Result<void>() : store->read(node, plain.data());
 }
 
 Result<void> Model::read_parameter(size_t index, std::span<std::byte> plain) const try {
@@ -67,7 +67,7 @@ Result<void> Model::read_parameter(size_t index, std::span<std::byte> plain) con
     return Error("model '" + name() + "' has " + std::to_string(parameters().size()) + " parameters; there is no number " +
                  std::to_string(index));
   }
-  if (!state_->constants->set()) return Error("parameter '" + parameters()[index].name + "' was never set");
+  if (!state_->store->set()) return Error("parameter '" + parameters()[index].name + "' was never set");
   return state_->read(parameters()[index], plain);
 } catch (...) {
   return error_of_exception();

@@ -184,15 +184,15 @@ Result<void> Model::set_parameters(std::span<const TensorView> tensors) try {
   const auto& parameters = state_->parameters;
   const Assignment assignment(state_->plan, tensors, Assignment::all);
   SHEAF_TRY(assignment.check());
-  const auto constants = state_->constants->lock();
+  const auto lock = state_->store->lock();
   std::vector<char> zeros;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    SHEAF_ASSIGN(auto variable, state_->constants->variable(parameters[i].name));
+    SHEAF_ASSIGN(auto variable, state_->store->variable(parameters[i].name));
     const void* data = assignment.data(i);
     if (!data) zeros.assign(plain_tensor(parameters[i].dtype, parameters[i].shape).bytes, 0);
-    SHEAF_TRY(state_->constants->write(variable, data ? data : zeros.data()));
+    SHEAF_TRY(state_->store->write(variable, data ? data : zeros.data()));
   }
-  state_->constants->changed();
+  state_->store->changed();
   return {};
 } catch (...) {
   return error_of_exception();
@@ -203,18 +203,18 @@ Result<ParameterMatch> Model::update_parameters(std::span<const TensorView> tens
   SHEAF_TRY(assignment.check());
   const ParameterMatch& match = assignment.match();
   const std::vector<std::string>& lacking = match.missing.empty() ? match.misshapen : match.missing;
-  if (!lacking.empty() && !state_->constants->set()) {
+  if (!lacking.empty() && !state_->store->set()) {
     return Error("weights were never set, and of those given now " + std::to_string(lacking.size()) +
                  " are missing or misshapen, the first of them " + lacking[0])
         .note("initialise_parameters() first");
   }
-  const auto constants = state_->constants->lock();
+  const auto lock = state_->store->lock();
   for (size_t i = 0; i < state_->parameters.size(); ++i) {
     if (!assignment.data(i)) continue;
-    SHEAF_ASSIGN(auto variable, state_->constants->variable(state_->parameters[i].name));
-    SHEAF_TRY(state_->constants->write(variable, assignment.data(i)));
+    SHEAF_ASSIGN(auto variable, state_->store->variable(state_->parameters[i].name));
+    SHEAF_TRY(state_->store->write(variable, assignment.data(i)));
   }
-  state_->constants->changed();
+  state_->store->changed();
   return match;
 } catch (...) {
   return error_of_exception();

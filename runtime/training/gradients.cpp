@@ -43,8 +43,8 @@ Result<Differentiable> Differentiable::from_plan(SharedPlan shared) try {
     auto& list = state->outputs.size() < plan.forward.outputs.size() ? state->outputs : state->gradients;
     list.push_back(describe_value(plan.backward.values[static_cast<size_t>(output.value)], output.name));
   }
-  state->model.constants = std::make_shared<ConstantStore>(cpu_device(), plan.parameters, plan.state);
-  state->model.constants->changed();  // there are no weights to wait for
+  state->model.store = std::make_shared<VariableStore>(cpu_device(), plan.parameters, plan.state);
+  state->model.store->changed();  // there are no weights to wait for
   return Differentiable(std::move(state));
 } catch (...) {
   return error_of_exception();

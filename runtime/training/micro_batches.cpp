@@ -48,10 +48,10 @@ Result<void> MicroBatches::prepare(ModelState& model, std::span<const ValueInfo>
     cuts_.push_back(std::move(cut));
   }
   taken_.resize(inputs.size());
-  const auto constants = model.constants->lock();
+  const auto lock = model.store->lock();
   for (const Update& update : model.plan->accumulate.updates) {
-    SHEAF_ASSIGN(auto variable, model.constants->variable(update.name));
-    if (model.constants->nodes()[variable].kind == ConstantStore::Kind::state) continue;
+    SHEAF_ASSIGN(auto variable, model.store->variable(update.name));
+    if (model.store->nodes()[variable].kind == VariableStore::Kind::state) continue;
     if (auto ok = kept_.add(variable); !ok)
       return ok.error().note("needed to put '" + update.name + "' back where a loss isn't finite");
   }

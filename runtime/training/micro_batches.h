@@ -37,7 +37,7 @@ class MicroBatches {
     size_t row_bytes = 0;    ///< of one row within a run
     std::vector<char> part;  ///< the gathered rows
   };
-  explicit MicroBatches(ModelState& model) : kept_(*model.constants) {}
+  explicit MicroBatches(ModelState& model) : kept_(*model.store) {}
   Result<void> prepare(ModelState& model, std::span<const ValueInfo> inputs);
   /// Points `taken_` at rows [first, first + rows) of the inputs, for part number `part`.
   void take(std::span<const void* const> given, int64_t part, int64_t first, int64_t rows);

@@ -70,11 +70,11 @@ Result<void> Trainer::set_state(std::span<const TensorView> tensors) try {
     for (std::string& problem : problems) error.note(std::move(problem));
     return error;
   }
-  ConstantStore& constants = *model.constants;
-  const auto lock = constants.lock();
+  VariableStore& store = *model.store;
+  const auto lock = store.lock();
   for (size_t i = 0; i < entries.size(); ++i) {
-    SHEAF_ASSIGN(auto variable, constants.variable(entries[i].name));
-    SHEAF_TRY(constants.write(variable, found[i]->data));
+    SHEAF_ASSIGN(auto variable, store.variable(entries[i].name));
+    SHEAF_TRY(store.write(variable, found[i]->data));
   }
   return {};
 } catch (...) {

@@ -121,8 +121,8 @@ Result<Estimate> estimate_planned(const Plan& plan, const Program& program, cons
   result.description = description.source;
   result.operations = describe_operations(bound, program, devices);
   result.memory = memory_profile(planned.binding, result.operations, program, devices);
-  result.parameter_bytes = planned.constants->parameter_bytes();
-  result.derived_bytes = planned.constants->derived_bytes();
+  result.parameter_bytes = planned.store->parameter_bytes();
+  result.derived_bytes = planned.store->derived_bytes();
   add_assumptions(devices, result);
   add_given(bound, result);
   add_costs(plan, program, bound, result);

@@ -24,7 +24,7 @@ class LaneMeasure {
       : plan_(plan),
         binding_(planned.binding),
         arena_(binding_.memory.lanes[lane]),
-        constants_(*planned.constants),
+        store_(*planned.store),
         purposes_(purposes),
         estimate_(estimate),
         lane_(lane) {}
@@ -45,8 +45,8 @@ class LaneMeasure {
 
   /// Parameters and other data outside of the arena.
   void add_lasting(DeviceEstimate& device, int memory_space) const {
-    for (const ConstantStore::Node& node : constants_.nodes()) {
-      if (node.device->memory_space() != memory_space || constants_.bytes_of(node) == 0) continue;
+    for (const VariableStore::Node& node : store_.nodes()) {
+      if (node.device->memory_space() != memory_space || store_.bytes_of(node) == 0) continue;
       const std::string name = node.name.empty() ? "made from weights" : node.name;
       device.largest.push_back({name, "", sheaf::purpose_of(plan_, node), node.spec.bytes, shape_of(node.spec)});
     }
@@ -84,7 +84,7 @@ class LaneMeasure {
   const Plan& plan_;
   const PlannedBinding& binding_;
   const LaneArena& arena_;
-  const ConstantStore& constants_;
+  const VariableStore& store_;
   const IdVector<TensorId, Value::Purpose>& purposes_;
   const Estimate& estimate_;
   LaneId lane_;
@@ -94,7 +94,7 @@ class LaneMeasure {
 
 void add_memory(const Plan& plan, const PlannedProgram& planned, const Program& program, const DeviceSet& devices,
                 Estimate& estimate) {
-  const auto purposes = purposes_of_tensors(planned.binding.program, plan, program, *planned.constants);
+  const auto purposes = purposes_of_tensors(planned.binding.program, plan, program, *planned.store);
   for (LaneId lane : devices.lanes()) {
     DeviceEstimate device;
     device.device = devices.name(lane);

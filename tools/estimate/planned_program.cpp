@@ -19,20 +19,20 @@ Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, co
   PlannedProgram planned;
   // This program doesn't open the host; the set keeps it for as long as this is used.
   const std::shared_ptr<Device> host(&devices.host(), [](Device*) {});
-  planned.constants = std::make_unique<ConstantStore>(host, plan.parameters, plan.state);
+  planned.store = std::make_unique<VariableStore>(host, plan.parameters, plan.state);
   for (const Parameter& parameter : plan.parameters) {  // a model has all of them, used or not
-    SHEAF_TRY(planned.constants->variable(parameter.name));
+    SHEAF_TRY(planned.store->variable(parameter.name));
   }
   const IdVector<LaneId, std::shared_ptr<const Kernels>> kernels(devices.lanes().size());
-  SHEAF_ASSIGN(auto tuned, plan_tuned({plan, program, devices, kernels, *planned.constants, batch, options.fast_numerics,
+  SHEAF_ASSIGN(auto tuned, plan_tuned({plan, program, devices, kernels, *planned.store, batch, options.fast_numerics,
                                        options.explain, options.deterministic},
                                       options.tune));
   planned.binding = std::move(tuned.binding);
   planned.lasting.resize(kernels.size());
-  for (const ConstantStore::Node& node : planned.constants->nodes()) {
+  for (const VariableStore::Node& node : planned.store->nodes()) {
     for (LaneId lane : devices.lanes()) {
       if (devices.device(lane).memory_space() != node.device->memory_space()) continue;
-      planned.lasting[lane][static_cast<size_t>(purpose_of(plan, node))] += planned.constants->bytes_of(node);
+      planned.lasting[lane][static_cast<size_t>(purpose_of(plan, node))] += planned.store->bytes_of(node);
       break;
     }
   }

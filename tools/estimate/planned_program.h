@@ -11,7 +11,7 @@
 namespace sheaf {
 
 struct PlannedProgram {
-  std::unique_ptr<ConstantStore> constants;
+  std::unique_ptr<VariableStore> store;
   PlannedBinding binding;
   IdVector<LaneId, MemoryByPurpose> lasting;  ///< constants in its memory; if several lanes share a memory, the first has them
 

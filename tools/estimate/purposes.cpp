@@ -7,8 +7,8 @@ namespace {
 
 class TensorPurposes {
  public:
-  TensorPurposes(const BoundProgram& bound, const Plan& plan, const Program& program, const ConstantStore& constants)
-      : bound_(bound), plan_(plan), constants_(constants), known_(bound.tensors.size()) {
+  TensorPurposes(const BoundProgram& bound, const Plan& plan, const Program& program, const VariableStore& store)
+      : bound_(bound), plan_(plan), store_(store), known_(bound.tensors.size()) {
     for (size_t i = 0; i < program.values.size(); ++i)
       for (TensorId tensor : bound.values[ValueId(i)])
         if (tensor) known_[tensor] = purpose_of(plan, program.values[i]);
@@ -30,7 +30,7 @@ class TensorPurposes {
   Value::Purpose find(TensorId id) {
     const Tensor& tensor = bound_.tensors[id];
     if (const auto* view = tensor.lies<Tensor::View>()) return of(view->of);
-    if (const auto* stored = tensor.lies<Tensor::Stored>()) return purpose_of(plan_, constants_.nodes()[stored->node]);
+    if (const auto* stored = tensor.lies<Tensor::Stored>()) return purpose_of(plan_, store_.nodes()[stored->node]);
     if (tensor.writers.empty()) return Value::Purpose::communication;  // the caller's
     const Instance* made = &bound_.instances[tensor.writers.front()];
     while (made->left_out()) {  // what is copied is made here, and so a view of this
@@ -48,23 +48,23 @@ class TensorPurposes {
 
   const BoundProgram& bound_;
   const Plan& plan_;
-  const ConstantStore& constants_;
+  const VariableStore& store_;
   IdVector<TensorId, std::optional<Value::Purpose>> known_;
 };
 
 }  // namespace
 
 IdVector<TensorId, Value::Purpose> purposes_of_tensors(const BoundProgram& bound, const Plan& plan, const Program& program,
-                                                       const ConstantStore& constants) {
-  return TensorPurposes(bound, plan, program, constants).run();
+                                                       const VariableStore& store) {
+  return TensorPurposes(bound, plan, program, store).run();
 }
 
-Value::Purpose purpose_of(const Plan& plan, const ConstantStore::Node& node) {
+Value::Purpose purpose_of(const Plan& plan, const VariableStore::Node& node) {
   switch (node.kind) {
-    case ConstantStore::Kind::parameter:
-    case ConstantStore::Kind::buffer: return Value::Purpose::parameters;
-    case ConstantStore::Kind::state: return purpose_of_state(plan, node.name);
-    case ConstantStore::Kind::derived: break;
+    case VariableStore::Kind::parameter:
+    case VariableStore::Kind::buffer: return Value::Purpose::parameters;
+    case VariableStore::Kind::state: return purpose_of_state(plan, node.name);
+    case VariableStore::Kind::derived: break;
   }
   return Value::Purpose::derived;
 }

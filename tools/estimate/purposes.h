@@ -12,9 +12,9 @@ using MemoryByPurpose = std::array<size_t, kPurposes>;
 
 /// By tensor of `bound`, which is `program`, of `plan`, expanded.
 IdVector<TensorId, Value::Purpose> purposes_of_tensors(const BoundProgram& bound, const Plan& plan, const Program& program,
-                                                       const ConstantStore& constants);
+                                                       const VariableStore& store);
 
-/// Of what lies in the constant store.
-Value::Purpose purpose_of(const Plan& plan, const ConstantStore::Node& node);
+/// Of what lies in the variable store.
+Value::Purpose purpose_of(const Plan& plan, const VariableStore::Node& node);
 
 }  // namespace sheaf

@@ -21,7 +21,7 @@ class StepReader {
         program_(program),
         bound_(planned.binding.program),
         schedule_(planned.binding.schedule),
-        constants_(*planned.constants),
+        store_(*planned.store),
         lane_(devices.lane_of_entry(0)),
         estimate_(estimate),
         position_(bound_.instances.size(), -1),
@@ -76,11 +76,11 @@ class StepReader {
   void find_trained() {
     for (const BoundProgram::Update& update : bound_.updates) {
       const auto* stored = bound_.tensors[update.variable].lies<Tensor::Stored>();
-      const ConstantStore::Node& node = constants_.nodes()[stored->node];
-      if (node.kind != ConstantStore::Kind::parameter) continue;
+      const VariableStore::Node& node = store_.nodes()[stored->node];
+      if (node.kind != VariableStore::Kind::parameter) continue;
       StepParameter& parameter = parameters_[stored->node];
       parameter.name = node.name;
-      parameter.bytes = static_cast<double>(constants_.bytes_of(node));
+      parameter.bytes = static_cast<double>(store_.bytes_of(node));
     }
   }
 
@@ -133,7 +133,7 @@ class StepReader {
   const Program& program_;
   const BoundProgram& bound_;
   const Schedule& schedule_;
-  const ConstantStore& constants_;
+  const VariableStore& store_;
   const LaneId lane_;
   const Estimate& estimate_;
   TrainingStep step_;

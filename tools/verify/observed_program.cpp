@@ -29,9 +29,9 @@ Result<NamedTensors> settings_of(const Plan& plan, int64_t step, uint64_t seed) 
 Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan, const Program& program,
                                                                const NamedTensors& variables, const VerifyOptions& options) {
   std::unique_ptr<ObservedProgram> made(new ObservedProgram(program));
-  made->constants_ = std::make_shared<ConstantStore>(cpu_device(), plan.parameters, plan.state);
+  made->store_ = std::make_shared<VariableStore>(cpu_device(), plan.parameters, plan.state);
   SHEAF_TRY(made->set(variables));
-  BindRequest request{plan, program, options.devices, {}, made->constants_, options.batch, options.bind.fast_numerics};
+  BindRequest request{plan, program, options.devices, {}, made->store_, options.batch, options.bind.fast_numerics};
   request.deterministic = options.bind.deterministic;
   request.deadline = Seconds(options.bind.deadline_seconds);
   request.observe = true;
@@ -54,21 +54,21 @@ Result<std::unique_ptr<ObservedProgram>> ObservedProgram::bind(const Plan& plan,
 
 Result<void> ObservedProgram::set(const NamedTensors& variables) {
   for (const auto& [name, tensor] : variables) {
-    SHEAF_ASSIGN(auto variable, constants_->variable(name));
-    const TensorSpec& described = constants_->spec(variable);
+    SHEAF_ASSIGN(auto variable, store_->variable(name));
+    const TensorSpec& described = store_->spec(variable);
     if (tensor.shape != described.dims || tensor.dtype != described.dtype)
       return Error("'" + name + "' is " + shape_text(tensor.shape) + "; the plan has " + shape_text(described.dims));
-    SHEAF_TRY(constants_->write(variable, tensor.bytes.data()));
+    SHEAF_TRY(store_->write(variable, tensor.bytes.data()));
   }
-  constants_->changed();
+  store_->changed();
   return {};
 }
 
 Result<HostTensor> ObservedProgram::variable(const std::string& name) {
-  SHEAF_ASSIGN(auto variable, constants_->variable(name));
-  auto tensor = make_tensor(constants_->spec(variable).dtype, constants_->spec(variable).dims);
+  SHEAF_ASSIGN(auto variable, store_->variable(name));
+  auto tensor = make_tensor(store_->spec(variable).dtype, store_->spec(variable).dims);
   if (!tensor) return tensor;
-  SHEAF_TRY(constants_->read(variable, tensor->bytes.data()));
+  SHEAF_TRY(store_->read(variable, tensor->bytes.data()));
   return tensor;
 }
 

@@ -47,7 +47,7 @@ class ObservedProgram {
   explicit ObservedProgram(const Program& program) : program_(program) {}
 
   const Program& program_;
-  std::shared_ptr<ConstantStore> constants_;
+  std::shared_ptr<VariableStore> store_;
   std::unique_ptr<Binding> binding_;
   std::vector<HostTensor> results_;
   std::vector<void*> outputs_;

@@ -145,7 +145,7 @@ Result<BoundStep> StepRunner::bind(const Program& program, int step, const Sizes
   bound.own_ = alone.own_;
   bound.program_ = std::make_unique<Program>(std::move(alone.made_));
   static const std::vector<Parameter> none;
-  BindRequest request{*plan_, *bound.program_, host_, {kernels_}, std::make_shared<ConstantStore>(cpu_device(), none, none), 1};
+  BindRequest request{*plan_, *bound.program_, host_, {kernels_}, std::make_shared<VariableStore>(cpu_device(), none, none), 1};
   SHEAF_ASSIGN(bound.binding_, Binding::bind(request));
   return bound;
 }

@@ -41,7 +41,7 @@ bool Builder::is_constant(TensorId tensor) const {
   return home.lies<Tensor::Stored>() && !home.variable();
 }
 
-ConstantRef Builder::constant_ref(TensorId tensor) const {
+StoredRef Builder::stored_ref(TensorId tensor) const {
   const Root root = program.root(tensor);
   return {this->tensor(root.tensor).lies<Tensor::Stored>()->node, root.offset};
 }

@@ -16,7 +16,7 @@ class Builder {
 
   const BindContext& context() const { return context_; }
   const DeviceSet& devices() const { return context_.devices; }
-  ConstantStore& constants() const { return context_.constants; }
+  VariableStore& store() const { return context_.store; }
   Device& device(LaneId lane) const { return context_.devices.device(lane); }
   const Step& step(StepId id) const { return context_.step(id); }
   const std::string& name(ValueId value) const { return context_.value(value).name; }
@@ -38,7 +38,7 @@ class Builder {
 
   /// Depends only on weights, and these don't change from run to run.
   bool is_constant(TensorId tensor) const;
-  ConstantRef constant_ref(TensorId tensor) const;
+  StoredRef stored_ref(TensorId tensor) const;
 
   bool same_memory(LaneId a, LaneId b) const { return device(a).memory_space() == device(b).memory_space(); }
 

@@ -181,24 +181,24 @@ void Calls::add_zeros(const Sized& sized, const Spot& spot) {
 
 void Calls::define_zeros(ValueId value, const TensorSpec& spec, const Spot& spot) {
   Tensor::Place place = Tensor::Planned{};
-  if (spec.bytes != 0) place = Tensor::Stored{builder_.constants().zeros(spec, builder_.device(spot.lane)).node};
+  if (spec.bytes != 0) place = Tensor::Stored{builder_.store().zeros(spec, builder_.device(spot.lane)).node};
   builder_.define(value, spot.replica, builder_.add(spec, builder_.name(value), spot.lane, place));
 }
 
 Result<void> Calls::call_once(const Sized& sized, const Spot& spot) {
-  std::vector<ConstantRef> refs;
+  std::vector<StoredRef> refs;
   std::vector<TensorSpec> specs;
   for (TensorId input : sized.inputs) {
-    refs.push_back(builder_.constant_ref(input));
+    refs.push_back(builder_.stored_ref(input));
     specs.push_back(builder_.spec(input));
   }
   const auto prepared = [&] { return prepare(sized, spot); };
-  SHEAF_ASSIGN(const auto made, builder_.constants().derive(sized.step, refs, specs, builder_.device(spot.lane), prepared));
+  SHEAF_ASSIGN(const auto made, builder_.store().derive(sized.step, refs, specs, builder_.device(spot.lane), prepared));
   for (size_t i = 0; i < made.size(); ++i) {
     const ValueId value(sized.step.outputs[i]);
     const NodeId node = made[i].node;
     builder_.define(value, spot.replica,
-                    builder_.add(builder_.constants().spec(node), builder_.name(value), spot.lane, Tensor::Stored{node}));
+                    builder_.add(builder_.store().spec(node), builder_.name(value), spot.lane, Tensor::Stored{node}));
   }
   return {};
 }

@@ -29,8 +29,7 @@ Result<TensorId> Formats::in_format(TensorId tensor, const TensorSpec& want, Ste
     if (same_format(spec, want) && builder_.tensor(copy).lane == spot.lane) return copy;
   }
   if (!builder_.is_constant(tensor)) return add_reorder(tensor, want, step, spot);
-  SHEAF_ASSIGN(const auto ref,
-               builder_.constants().reorder(builder_.constant_ref(tensor), have, want, builder_.device(spot.lane)));
+  SHEAF_ASSIGN(const auto ref, builder_.store().reorder(builder_.stored_ref(tensor), have, want, builder_.device(spot.lane)));
   const TensorId copy = builder_.add(want, builder_.tensor(tensor).name, spot.lane, Tensor::Stored{ref.node});
   reordered_[tensor].emplace_back(want, copy);
   return copy;

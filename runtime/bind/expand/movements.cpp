@@ -25,17 +25,17 @@ Spot Movements::who_copies(Spot spot, LaneId other) const {
 }
 
 Result<TensorId> Movements::constant_moved(TensorId tensor, const std::string& name, const Spot& spot) {
-  ConstantStore& constants = builder_.constants();
+  VariableStore& store = builder_.store();
   Device& device = builder_.device(spot.lane);
   TensorSpec spec = builder_.spec(tensor);
-  ConstantRef source = builder_.constant_ref(tensor);
-  Device& home = constants.device(source.node);
+  StoredRef source = builder_.stored_ref(tensor);
+  Device& home = store.device(source.node);
   if (!spec.plain() && !share_formats(home, device)) {
     const TensorSpec plain = plain_tensor(spec.dtype, spec.dims);
-    SHEAF_ASSIGN(source, constants.reorder(source, spec, plain, home));
+    SHEAF_ASSIGN(source, store.reorder(source, spec, plain, home));
     spec = plain;
   }
-  const ConstantRef ref = constants.copy_to(source, spec, device);
+  const StoredRef ref = store.copy_to(source, spec, device);
   return builder_.add(spec, name, spot.lane, Tensor::Stored{ref.node});
 }
 
@@ -43,7 +43,7 @@ Result<TensorId> Movements::moved(TensorId tensor, const std::string& name, Step
   const LaneId lane = builder_.tensor(tensor).lane;
   Device& device = builder_.device(spot.lane);
   const bool constant = builder_.is_constant(tensor);
-  if (constant && builder_.constants().memory_space(builder_.constant_ref(tensor).node) != device.memory_space())
+  if (constant && builder_.store().memory_space(builder_.stored_ref(tensor).node) != device.memory_space())
     return constant_moved(tensor, name, spot);
   if (there_for(tensor, spot.lane) || constant) return builder_.add_view(tensor, 0, builder_.spec(tensor), name, spot.lane);
   // Formats belong to a backend, so tensors that cross to a device of another kind are plain.

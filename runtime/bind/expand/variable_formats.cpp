@@ -30,7 +30,7 @@ bool only_moves(Op op) { return op == Op::print || (traits(op).passes_on && trai
 
 void VariableFormats::add(TensorId root, const std::string& name) {
   const NodeId node = builder_.tensor(root).lies<Tensor::Stored>()->node;
-  if (!builder_.constants().settled(node) && !read_by_index(name)) unsettled_[root].roots = {root};
+  if (!builder_.store().settled(node) && !read_by_index(name)) unsettled_[root].roots = {root};
 }
 
 bool VariableFormats::read_by_index(const std::string& name) const {
@@ -95,7 +95,7 @@ void VariableFormats::settle(TensorId tensor, const TensorSpec& want, const Spot
   if (keep.plain() || !without_padding(keep)) return;
   for (const TensorId cast : settled.casts)
     if (home.same_layout(keep, program.tensors[cast].spec.dtype).plain()) return;
-  builder_.constants().set_format(program.tensors[variable].lies<Tensor::Stored>()->node, keep);
+  builder_.store().set_format(program.tensors[variable].lies<Tensor::Stored>()->node, keep);
   for (const TensorId t : program.tensors.ids()) {
     const TensorId root = program.root(t).tensor;
     TensorSpec& spec = program.tensors[t].spec;

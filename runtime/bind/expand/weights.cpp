@@ -11,11 +11,11 @@ Result<TensorId> Weights::find(const std::string& name, const Spot& spot) {
   const bool variable = !builder_.context().program.updates.empty();
   const auto known = roots_.find(name);
   if (variable && known != roots_.end()) return known->second;
-  ConstantStore& constants = builder_.constants();
-  SHEAF_ASSIGN(const auto node, constants.variable(name));
-  if (known == roots_.end()) constants.set_home(node, builder_.device(spot.lane));
+  VariableStore& store = builder_.store();
+  SHEAF_ASSIGN(const auto node, store.variable(name));
+  if (known == roots_.end()) store.set_home(node, builder_.device(spot.lane));
   // The lane that works where it lives: the host's, else the requesting one, else any.
-  const auto lives_with = [&](LaneId lane) { return builder_.device(lane).memory_space() == constants.memory_space(node); };
+  const auto lives_with = [&](LaneId lane) { return builder_.device(lane).memory_space() == store.memory_space(node); };
   LaneId lane = kHostLane;
   if (!lives_with(lane)) lane = spot.lane;
   for (LaneId other : builder_.devices().lanes()) {
@@ -33,8 +33,7 @@ Result<TensorId> Weights::find_kept(const std::string& name, const Spot& spot) {
   if (builder_.same_memory(builder_.tensor(root).lane, spot.lane)) return root;
   Device& device = builder_.device(spot.lane);
   TensorId& copy = copies_[{name, device.memory_space()}];
-  if (!copy)
-    copy = add(name, builder_.constants().copy_of(builder_.tensor(root).lies<Tensor::Stored>()->node, device), spot.lane);
+  if (!copy) copy = add(name, builder_.store().copy_of(builder_.tensor(root).lies<Tensor::Stored>()->node, device), spot.lane);
   return copy;
 }
 
@@ -43,16 +42,16 @@ Result<TensorId> Weights::find_share(ValueId value, const std::string& name, con
   if (shares.empty()) {
     const Value& described = builder_.context().value(value);
     SHEAF_ASSIGN(const auto spots, replicas_.spots(described, name, {}));
-    std::vector<ConstantStore::Share> wanted;
+    std::vector<VariableStore::Share> wanted;
     for (const Spot& each : spots) {
       const Run run = replicas_.run(value, each);
       wanted.push_back({&builder_.device(each.lane), run.begin, run.count});
     }
-    ConstantStore& constants = builder_.constants();
-    SHEAF_ASSIGN(const auto node, constants.variable(name));
-    SHEAF_ASSIGN(const auto nodes, constants.shares_of(node, wanted));
+    VariableStore& store = builder_.store();
+    SHEAF_ASSIGN(const auto node, store.variable(name));
+    SHEAF_ASSIGN(const auto nodes, store.shares_of(node, wanted));
     for (size_t i = 0; i < nodes.size(); ++i) {
-      TensorSpec spec = constants.spec(nodes[i]);
+      TensorSpec spec = store.spec(nodes[i]);
       shares.push_back(builder_.add(std::move(spec), name, spots[i].lane, Tensor::Stored{nodes[i], true}));
     }
   }
@@ -61,7 +60,7 @@ Result<TensorId> Weights::find_share(ValueId value, const std::string& name, con
 
 TensorId Weights::add(const std::string& name, NodeId node, LaneId lane) {
   const bool variable = !builder_.context().program.updates.empty();
-  const TensorId root = builder_.add(builder_.constants().spec(node), name, lane, Tensor::Stored{node, variable});
+  const TensorId root = builder_.add(builder_.store().spec(node), name, lane, Tensor::Stored{node, variable});
   if (variable) formats_.add(root, name);
   return root;
 }

@@ -21,7 +21,7 @@
 // CHECK: scf.for
 // CHECK: memref.load %{{.*}} : memref<?xf32, 1>
 func.func @negate(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: index)
-    attributes {kernel, elementwise, gpu_schedule = {block = 256 : i32, lanes = 1 : i32}} {
+    attributes {kernel, many, gpu_schedule = {block = 256 : i32, lanes = 1 : i32}} {
   %one = arith.constant 1 : index
   scf.parallel (%i) = (%begin) to (%end) step (%one) {
     %v = memref.load %x[%i] : memref<?xf32>

@@ -33,8 +33,8 @@ class Bound {
   Bound(PlanBuilder builder, DeviceSet devices, int64_t batch)
       : builder_(std::move(builder)),
         devices_(std::move(devices)),
-        constants_(std::shared_ptr<Device>(&devices_.host(), [](Device*) {}), builder_.plan.parameters, builder_.plan.state),
-        context_{builder_.plan, builder_.plan.infer, devices_, {}, constants_, batch} {
+        store_(std::shared_ptr<Device>(&devices_.host(), [](Device*) {}), builder_.plan.parameters, builder_.plan.state),
+        context_{builder_.plan, builder_.plan.infer, devices_, {}, store_, batch} {
     context_.kernels.resize(devices_.lanes().size());
     context_.deterministic = false;
     auto expanded = expand(context_);
@@ -64,7 +64,7 @@ class Bound {
  private:
   PlanBuilder builder_;
   DeviceSet devices_;
-  ConstantStore constants_;
+  VariableStore store_;
   BindContext context_;
   BoundProgram program_;
 };

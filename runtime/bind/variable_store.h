@@ -28,23 +28,23 @@
 
 namespace sheaf {
 
-/// A tensor that a constant store holds.
-using NodeId = Id<class ConstantStore>;
+/// A tensor that a variable store holds.
+using NodeId = Id<class VariableStore>;
 
 /// A constant tensor's place: `offset` bytes into a node's buffer.
-struct ConstantRef {
+struct StoredRef {
   NodeId node;
   size_t offset = 0;
-  auto operator<=>(const ConstantRef&) const = default;
+  auto operator<=>(const StoredRef&) const = default;
 };
 
-class ConstantStore {
+class VariableStore {
  public:
   /// `host` holds variables that are set before they have a home. Both lists must outlive the store.
-  ConstantStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters, const std::vector<Parameter>& state);
-  ~ConstantStore();
-  ConstantStore(const ConstantStore&) = delete;
-  ConstantStore& operator=(const ConstantStore&) = delete;
+  VariableStore(std::shared_ptr<Device> host, const std::vector<Parameter>& parameters, const std::vector<Parameter>& state);
+  ~VariableStore();
+  VariableStore(const VariableStore&) = delete;
+  VariableStore& operator=(const VariableStore&) = delete;
 
   /// Permission to call everything else here, for as long as it is held. A thread takes it once.
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
@@ -103,16 +103,16 @@ class ConstantStore {
   Result<void> refresh();
 
   /// Zeros in `device`'s memory, `spec.bytes` of them.
-  ConstantRef zeros(const TensorSpec& spec, Device& device);
+  StoredRef zeros(const TensorSpec& spec, Device& device);
   /// A copy in `device`'s memory; `from` itself if it is there already. Plain, or in a format of `device`'s kind.
-  ConstantRef copy_to(ConstantRef from, const TensorSpec& spec, Device& device);
+  StoredRef copy_to(StoredRef from, const TensorSpec& spec, Device& device);
   /// `from`, whose format is `have`, reordered to `want` (cached by format).
-  Result<ConstantRef> reorder(ConstantRef from, const TensorSpec& have, const TensorSpec& want, Device& device);
+  Result<StoredRef> reorder(StoredRef from, const TensorSpec& have, const TensorSpec& want, Device& device);
   /// The outputs of `step` (one of the plan's: its address tells it apart) on `inputs`. `prepare` is called if they are not yet
   /// known; its inputs are brought into the formats that it wants.
-  Result<std::vector<ConstantRef>> derive(const Step& step, const std::vector<ConstantRef>& inputs,
-                                          const std::vector<TensorSpec>& specs, Device& device,
-                                          const std::function<Result<Prepared>()>& prepare);
+  Result<std::vector<StoredRef>> derive(const Step& step, const std::vector<StoredRef>& inputs,
+                                        const std::vector<TensorSpec>& specs, Device& device,
+                                        const std::function<Result<Prepared>()>& prepare);
 
   enum class Kind { parameter, buffer, state, derived };
   struct Node {
@@ -136,7 +136,7 @@ class ConstantStore {
   const TensorSpec& spec(NodeId node) const { return nodes_[node].spec; }
   Device& device(NodeId node) const { return *nodes_[node].device; }
   int memory_space(NodeId node) const { return device(node).memory_space(); }
-  void* data(ConstantRef ref) const { return static_cast<char*>(nodes_[ref.node].data) + ref.offset; }
+  void* data(StoredRef ref) const { return static_cast<char*>(nodes_[ref.node].data) + ref.offset; }
   /// Bytes of memory that a node has, or will have once what is wanted is allocated: none for a variable that is kept in shares alone.
   size_t bytes_of(const Node& node) const;
   /// Bytes of the variables, and of everything made from them: in all memories, or in one.
@@ -153,7 +153,7 @@ class ConstantStore {
  private:
   struct Work {
     std::unique_ptr<Executable> executable;
-    std::vector<ConstantRef> inputs;
+    std::vector<StoredRef> inputs;
     std::vector<NodeId> outputs;
     size_t scratch_bytes = 0;
     Device* device;
@@ -195,8 +195,8 @@ class ConstantStore {
   std::vector<Work> lasting_work_;  ///< of nodes that depend on no parameter
   std::map<std::string, NodeId> variables_;
   std::map<size_t, NodeId> zero_nodes_;  ///< by bytes, in host memory
-  std::map<std::pair<ConstantRef, int>, std::vector<std::pair<TensorSpec, NodeId>>> reorders_;
-  std::map<std::tuple<const Step*, std::vector<ConstantRef>, int>, std::vector<NodeId>> derived_;
+  std::map<std::pair<StoredRef, int>, std::vector<std::pair<TensorSpec, NodeId>>> reorders_;
+  std::map<std::tuple<const Step*, std::vector<StoredRef>, int>, std::vector<NodeId>> derived_;
   std::mutex mutex_;
   size_t lasting_done_ = 0;
   std::atomic<size_t> done_{0};  ///< work_[0, done_) is up to date

@@ -1,0 +1,264 @@
+"""Imports many models of a library, compiles them and compares their outputs with PyTorch's: what docs/import.md says of "models tried".
+
+    PYTHONPATH=build/python python3 bench/import_models.py torchvision                # one of each family; needs the library
+    PYTHONPATH=build/python python3 bench/import_models.py timm --part 1/4 --json timm.json
+    PYTHONPATH=build/python python3 bench/import_models.py transformers --only Bert --train
+
+Models have random weights, nothing is downloaded; those of transformers and diffusers have small configurations. Each runs in a process of its
+own. A row a model: `right` (outputs within 1e-4 of PyTorch's, relative to the largest, on `cpu` and with unequal rows on `cpu:0-2`), how far off
+they are, `refused` with the operation and the line, or what else went wrong; with --train also how far three steps' losses are off.
+"""
+import argparse
+import inspect
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+BATCH = 5  # on three devices: 2, 2 and 1 rows
+SMALL = {"hidden_size": 32, "d_model": 32, "n_embd": 32, "dim": 32, "embed_dim": 32, "intermediate_size": 48, "d_ff": 48, "ffn_dim": 48, "n_inner": 48,
+         "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "hidden_dim": 48, "num_hidden_layers": 2, "n_layer": 2, "n_layers": 2, "num_layers": 2,
+         "encoder_layers": 2, "decoder_layers": 2, "num_attention_heads": 4, "n_head": 4, "n_heads": 4, "num_heads": 4, "num_key_value_heads": 2,
+         "encoder_attention_heads": 4, "decoder_attention_heads": 4, "d_kv": 8, "head_dim": 8, "vocab_size": 99, "embedding_size": 16,
+         "max_position_embeddings": 64, "n_positions": 64, "image_size": 32, "patch_size": 8, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+         "decoder_start_token_id": 0, "projection_dim": 16, "num_mel_bins": 16}
+
+
+def torchvision_models():
+    """One of each family, and the segmentation models: the smallest of each file by its number of parameters."""
+    import torchvision
+
+    smallest = {}
+    for name in torchvision.models.list_models(module=torchvision.models) + torchvision.models.list_models(module=torchvision.models.segmentation):
+        weights = torchvision.models.get_model_weights(name)
+        size = min((w.meta["num_params"] for w in weights), default=0)
+        family = torchvision.models.get_model_builder(name).__module__ + ("x" if "x50" in name else "w" if "wide" in name else "")
+        if family not in smallest or size < smallest[family][0]:
+            smallest[family] = (size, name)
+    return sorted(name for _, name in smallest.values())
+
+
+def torchvision_model(name):
+    import torch
+    import torchvision
+
+    model = torchvision.models.get_model(name, weights=None, **({"weights_backbone": None} if "_" in name and hasattr(
+        torchvision.models.segmentation, name) else {}), **({"init_weights": True} if name in ("googlenet", "inception_v3") else {}))
+    size = 96 if "inception" in name else 224 if name.startswith(("vit", "swin", "maxvit")) else 64
+    return model, (torch.randn(BATCH, 3, size, size),), {}
+
+
+def timm_models():
+    """Of each of timm's files of models the one whose name promises the least."""
+    import timm
+
+    words = ("test", "atto", "femto", "pico", "nano", "tiny", "xxs", "xs", "mini", "small", "18", "_s")
+    families = {}
+    for name in timm.list_models():
+        families.setdefault(timm.model_entrypoint(name).__module__, []).append(name)
+    return sorted(min(names, key=lambda n: (next((i for i, w in enumerate(words) if w in n), len(words)), len(n))) for names in families.values())
+
+
+def timm_model(name):
+    import timm
+    import torch
+
+    model = timm.create_model(name, pretrained=False)
+    return model, (torch.randn(BATCH, *model.default_cfg["input_size"]),), {}
+
+
+def transformers_models():
+    import transformers
+
+    return sorted({config.__name__ for config in transformers.MODEL_MAPPING})
+
+
+def transformers_model(name):
+    import torch
+    import transformers
+
+    kind = getattr(transformers, name)
+    defaults = kind()
+    config = kind(**{key: value for key, value in SMALL.items() if hasattr(defaults, key) and not isinstance(getattr(defaults, key), (list, tuple, dict))})
+    model_class = transformers.MODEL_MAPPING[kind]
+    model = (model_class[0] if isinstance(model_class, (list, tuple)) else model_class)(config)
+    accepted = inspect.signature(model.forward).parameters
+    ids = torch.randint(3, 99, (BATCH, 7))
+    inputs = {}
+    if model.main_input_name == "pixel_values":
+        size = getattr(config, "image_size", 32)
+        size = size if isinstance(size, int) else size[0]
+        inputs["pixel_values"] = torch.randn(BATCH, getattr(config, "num_channels", 3), size, size)
+        if "input_ids" in accepted:
+            inputs["input_ids"] = ids
+    elif model.main_input_name == "input_values":
+        inputs["input_values"] = torch.randn(BATCH, 2000)
+    elif model.main_input_name == "input_features":
+        inputs["input_features"] = torch.randn(BATCH, 16, 128)
+    else:
+        inputs["input_ids"] = ids
+        if "attention_mask" in accepted:
+            inputs["attention_mask"] = (torch.arange(7)[None] < torch.tensor([7, 6, 5, 7, 4])[:, None]).long()
+    if "decoder_input_ids" in accepted:
+        inputs["decoder_input_ids"] = ids
+    if "use_cache" in accepted:
+        model.config.use_cache = False
+    return model, (), inputs
+
+
+def diffusers_models():
+    import diffusers
+
+    return sorted(name for name in dir(diffusers.models) if name[0].isupper() and name.endswith(("Model", "Model2D", "AutoencoderKL", "VQModel")))
+
+
+def diffusers_model(name):
+    import diffusers
+    import torch
+
+    blocks = {"block_out_channels": (16, 32), "norm_num_groups": 8, "layers_per_block": 1, "sample_size": 16}
+    kinds = {"AutoencoderKL": dict(blocks, down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2),
+             "UNet2DModel": dict(blocks, down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+                                 attention_head_dim=8),
+             "UNet2DConditionModel": dict(blocks, cross_attention_dim=16, attention_head_dim=4, down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+                                          up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"))}
+    if name not in kinds:
+        raise SystemExit("untried: no small configuration stands here")
+    model = getattr(diffusers, name)(**kinds[name])
+    x = torch.randn(BATCH, model.config.in_channels, 16, 16)
+    if name == "AutoencoderKL":
+        return model, (x,), {}
+    time_step = torch.full((BATCH,), 10)
+    return model, (x, time_step) + ((torch.randn(BATCH, 4, 16),) if "Condition" in name else ()), {}
+
+
+LIBRARIES = {"torchvision": (torchvision_models, torchvision_model), "timm": (timm_models, timm_model),
+             "transformers": (transformers_models, transformers_model), "diffusers": (diffusers_models, diffusers_model)}
+
+
+def tensors_of(outputs):
+    """The floating-point tensors among a module's outputs, in order."""
+    import torch
+
+    if isinstance(outputs, torch.Tensor):
+        return [outputs] if outputs.is_floating_point() else []
+    values = outputs.values() if hasattr(outputs, "values") else outputs if isinstance(outputs, (list, tuple)) else ()
+    return [tensor for value in values for tensor in tensors_of(value)]
+
+
+def distance(theirs, ours):
+    """The largest difference, relative to the largest value."""
+    import numpy
+
+    return max(float(numpy.abs(a - b).max()) / max(float(numpy.abs(a).max()), 1e-30) for a, b in zip(theirs, ours, strict=True))
+
+
+def training_distance(module, arguments, keywords, devices):
+    """How far the losses of three SGD steps are off, relative: the mean square of the first output."""
+    import sheaf
+    import torch
+
+    class WithLoss(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = module
+
+        def forward(self, *args, **kwargs):
+            return tensors_of(self.net(*args, **kwargs))[0]
+
+    net = WithLoss().train()
+    for layer in net.modules():
+        if "Dropout" in type(layer).__name__ or "DropPath" in type(layer).__name__ or "StochasticDepth" in type(layer).__name__:
+            layer.eval()
+    model = sheaf.from_torch(net, arguments, keywords) if keywords else sheaf.from_torch(net, arguments)
+    with torch.no_grad():
+        target = torch.zeros_like(net(*arguments, **keywords))
+    trainer = sheaf.Model(sheaf.compile(model, loss={"type": "MSELoss"}, optimizer={"type": "SGD", "lr": 1e-3})).trainer(devices, batch=BATCH)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    worst = 0.0
+    for _ in range(3):
+        ours = trainer.step(*arguments, *keywords.values(), target)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(net(*arguments, **keywords), target)
+        loss.backward()
+        optimizer.step()
+        worst = max(worst, abs(float(ours) - loss.item()) / max(abs(loss.item()), 1e-30))
+    return worst
+
+
+def tried(library, name, train):
+    """What became of one model: {"name", "outcome", …}."""
+    import sheaf
+    import torch
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    module, arguments, keywords = LIBRARIES[library][1](name)
+    module.eval()
+    with torch.no_grad():
+        theirs = [t.numpy() for t in tensors_of(module(*arguments, **keywords))]
+    row = {"name": name, "parameters": sum(p.numel() for p in module.parameters())}
+    try:
+        model = sheaf.from_torch(module, arguments, keywords) if keywords else sheaf.from_torch(module, arguments)
+        compiled = sheaf.Model(sheaf.compile(model))
+        worst = 0.0
+        for devices in ("cpu", "cpu:0-2"):
+            outputs = compiled.bind(devices, batch=BATCH).run(*[*arguments, *keywords.values()])
+            ours = tensors_of({k: torch.as_tensor(v) for k, v in outputs.items()} if hasattr(outputs, "items") else
+                              [torch.as_tensor(v) for v in (outputs if isinstance(outputs, (list, tuple)) else [outputs])])
+            worst = max(worst, distance(theirs, [t.numpy() for t in ours]))
+        row |= {"outcome": "right" if worst <= 1e-4 else "off", "off_by": worst}
+        if train:
+            row["loss_off_by"] = training_distance(module, arguments, keywords, "cpu:0-1")
+    except sheaf.Error as error:
+        row |= {"outcome": "refused", "why": str(error)[:600]}
+    return row
+
+
+def tried_apart(library, name, options):
+    """tried() in a process of its own, which may crash or take too long."""
+    command = [sys.executable, __file__, library, "--one", name] + (["--train"] if options.train else [])
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=options.seconds)
+    except subprocess.TimeoutExpired:
+        return {"name": name, "outcome": "too long"}
+    row = {"name": name, "outcome": "failed", "why": (done.stderr.strip().splitlines() or ["nothing said"])[-1][:600]}
+    if done.returncode < 0:
+        row |= {"outcome": "crashed", "why": signal.Signals(-done.returncode).name}
+    if done.returncode == 0:
+        row = json.loads(done.stdout.splitlines()[-1])
+    return row | {"seconds": round(time.monotonic() - begin, 1)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", choices=LIBRARIES)
+    parser.add_argument("--only", default="", help="models whose name has this in it")
+    parser.add_argument("--part", default="1/1", help="2/4: the second quarter of the models")
+    parser.add_argument("--train", action="store_true", help="also three SGD steps")
+    parser.add_argument("--seconds", type=float, default=300, help="for a model (300)")
+    parser.add_argument("--json", type=Path, help="a file for the rows")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(tried(options.library, options.one, options.train)))
+        return
+    part, parts = map(int, options.part.split("/"))
+    names = [name for name in LIBRARIES[options.library][0]() if options.only in name][part - 1::parts]
+    rows = []
+    for name in names:
+        rows.append(tried_apart(options.library, name, options))
+        row = rows[-1]
+        figures = "".join(f" {key} {row[key]:.1e}" for key in ("off_by", "loss_off_by") if key in row)
+        print(f"{row['outcome']:9} {name}{figures} {row.get('why', '').splitlines()[0] if row.get('why') else ''}", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    print(", ".join(f"{count} {outcome}" for outcome, count in Counter(row["outcome"] for row in rows).most_common()))
+
+
+if __name__ == "__main__":
+    main()
