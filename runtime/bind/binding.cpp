@@ -14,6 +14,9 @@
 namespace sheaf {
 namespace {
 
+/// What a rank tells the others of a run that failed: the first byte of its message. Behind `failed` stands why.
+enum class Outcome : char { fine, loss_not_finite, failed };
+
 /// PyTorch's warning, once per process as there.
 void warn_of_scalars() {
   static std::atomic<bool> warned{false};
@@ -209,12 +212,13 @@ Error Binding::failed_run() {
     return error();
   }
   const bool mine = failure && failure->instance != agreed_;
-  auto found = world->exchange(loss_not_finite_ ? "loss" : mine ? "error " + error().message() : "");
+  const Outcome own = loss_not_finite_ ? Outcome::loss_not_finite : mine ? Outcome::failed : Outcome::fine;
+  auto found = world->exchange(char(own) + (own == Outcome::failed ? error().message() : std::string()));
   if (!found) return found.error();
   for (size_t rank = 0; rank < found->size(); ++rank) {
-    const std::string& text = (*found)[rank];
-    if (text.starts_with("error ")) return Error("rank " + std::to_string(rank) + ": " + text.substr(6));
-    loss_not_finite_ |= text == "loss";
+    const std::string& told = (*found)[rank];
+    if (Outcome(told[0]) == Outcome::failed) return Error("rank " + std::to_string(rank) + ": " + told.substr(1));
+    loss_not_finite_ |= Outcome(told[0]) == Outcome::loss_not_finite;
   }
   return Error("the loss isn't finite");
 }
