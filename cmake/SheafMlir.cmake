@@ -15,10 +15,10 @@
 include_guard(GLOBAL)
 
 # Debian keeps LLVM 19 in a prefix of its own.
-find_package(MLIR 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19)
-find_package(ZLIB REQUIRED)
-find_package(zstd REQUIRED CONFIG)
-find_package(LLD 19.1 REQUIRED CONFIG HINTS ${LLVM_INSTALL_PREFIX})
+sheaf_need(MLIR 19.1 CONFIG HINTS /usr/lib/llvm-19)
+sheaf_need(ZLIB)
+sheaf_need(zstd CONFIG)
+sheaf_need(LLD 19.1 CONFIG HINTS ${LLVM_INSTALL_PREFIX})
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)
