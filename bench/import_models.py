@@ -35,7 +35,7 @@ def torchvision_models():
     for name in torchvision.models.list_models(module=torchvision.models) + torchvision.models.list_models(module=torchvision.models.segmentation):
         weights = torchvision.models.get_model_weights(name)
         size = min((w.meta["num_params"] for w in weights), default=0)
-        family = torchvision.models.get_model_builder(name).__module__ + ("x" if "x50" in name else "w" if "wide" in name else "")
+        family = (torchvision.models.get_model_builder(name).__module__, *(word for word in ("resnext", "wide", "_v2_") if word in name))
         if family not in smallest or size < smallest[family][0]:
             smallest[family] = (size, name)
     return sorted(name for _, name in smallest.values())
@@ -109,30 +109,33 @@ def transformers_model(name):
     return model, (), inputs
 
 
-def diffusers_models():
-    import diffusers
+DIFFUSERS_BLOCKS = {"block_out_channels": (16, 32), "norm_num_groups": 8, "layers_per_block": 1, "sample_size": 16}
+DIFFUSERS = {
+    "AutoencoderKL": dict(DIFFUSERS_BLOCKS, down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2),
+    "UNet2DModel": dict(DIFFUSERS_BLOCKS, down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+                        attention_head_dim=8),
+    "UNet2DConditionModel": dict(DIFFUSERS_BLOCKS, cross_attention_dim=16, attention_head_dim=4,
+                                 down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D")),
+    "DiTTransformer2DModel": {"num_attention_heads": 2, "attention_head_dim": 8, "in_channels": 4, "num_layers": 2, "sample_size": 16, "norm_num_groups": 4},
+}
 
-    return sorted(name for name in dir(diffusers.models) if name[0].isupper() and name.endswith(("Model", "Model2D", "AutoencoderKL", "VQModel")))
+
+def diffusers_models():
+    return sorted(DIFFUSERS)
 
 
 def diffusers_model(name):
     import diffusers
     import torch
 
-    blocks = {"block_out_channels": (16, 32), "norm_num_groups": 8, "layers_per_block": 1, "sample_size": 16}
-    kinds = {"AutoencoderKL": dict(blocks, down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2),
-             "UNet2DModel": dict(blocks, down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"),
-                                 attention_head_dim=8),
-             "UNet2DConditionModel": dict(blocks, cross_attention_dim=16, attention_head_dim=4, down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
-                                          up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"))}
-    if name not in kinds:
-        raise SystemExit("untried: no small configuration stands here")
-    model = getattr(diffusers, name)(**kinds[name])
+    model = getattr(diffusers, name)(**DIFFUSERS[name])
     x = torch.randn(BATCH, model.config.in_channels, 16, 16)
+    time_step = torch.full((BATCH,), 10)
     if name == "AutoencoderKL":
         return model, (x,), {}
-    time_step = torch.full((BATCH,), 10)
-    return model, (x, time_step) + ((torch.randn(BATCH, 4, 16),) if "Condition" in name else ()), {}
+    if name == "DiTTransformer2DModel":
+        return model, (x,), {"timestep": time_step, "class_labels": torch.full((BATCH,), 3)}
+    return model, (x, time_step) + ((torch.randn(BATCH, 4, 16),) if name == "UNet2DConditionModel" else ()), {}
 
 
 LIBRARIES = {"torchvision": (torchvision_models, torchvision_model), "timm": (timm_models, timm_model),

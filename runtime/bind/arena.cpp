@@ -14,7 +14,8 @@ bool overlap_in_time(const ArenaBuffer& a, const ArenaBuffer& b) { return a.begi
 /// the same time, or above them all.
 ArenaSolution place(const ArenaProblem& problem, const std::vector<size_t>& order, size_t give_up_at) {
   struct Placed {
-    size_t buffer, offset, end;
+    size_t offset, end;   // in bytes
+    int64_t from, until;  // when it lives; here, since this loop takes most of the planner's time
   };
   ArenaSolution solution;
   solution.offsets.assign(problem.buffers.size(), 0);
@@ -26,7 +27,7 @@ ArenaSolution place(const ArenaProblem& problem, const std::vector<size_t>& orde
     if (bytes == 0 || buffer.begin == buffer.end) continue;
     size_t best_offset = 0, best_gap = std::numeric_limits<size_t>::max(), top = 0;
     for (const Placed& other : placed) {
-      if (!overlap_in_time(buffer, problem.buffers[other.buffer])) continue;
+      if (other.until <= buffer.begin || buffer.end <= other.from) continue;
       if (other.offset > top && other.offset - top >= bytes && other.offset - top < best_gap) {
         best_gap = other.offset - top;
         best_offset = top;
@@ -37,7 +38,7 @@ ArenaSolution place(const ArenaProblem& problem, const std::vector<size_t>& orde
     solution.offsets[index] = best_offset;
     solution.bytes = std::max(solution.bytes, best_offset + bytes);
     if (solution.bytes >= give_up_at) return solution;
-    const Placed entry{index, best_offset, best_offset + bytes};
+    const Placed entry{best_offset, best_offset + bytes, buffer.begin, buffer.end};
     placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
                                    [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
                   entry);
