@@ -41,6 +41,24 @@ sim::HostKernel over_elements(const std::string& name, size_t inputs) {
   return {inputs + 3, run};
 }
 
+/// Its K_many(table, count, guard): a row of the table is the work and then the buffers.
+sim::HostKernel over_rows(const std::string& name, size_t inputs) {
+  const auto run = [=, one = over_elements(name, inputs)](const cuda::Launch& launch, std::span<const uint64_t> arguments,
+                                                          sim::OperationMemory& memory) -> Result<void> {
+    const size_t width = inputs + 2;
+    const auto* table =
+        static_cast<const uint64_t*>(memory.access(arguments[0], arguments[1] * width * sizeof(uint64_t), false));
+    if (!table) return Error("an illegal memory access was encountered");
+    for (const uint64_t* row = table; row != table + arguments[1] * width; row += width) {
+      std::vector<uint64_t> values(row + 1, row + width);
+      values.insert(values.end(), {row[0], arguments[2]});
+      SHEAF_TRY(one.run(launch, values, memory));
+    }
+    return {};
+  };
+  return {3, run};
+}
+
 /// GPUs whose convolutions want channels last; `operations` prepares all that is not a kernel, and is the host's device too.
 sim::MachineOptions gpus(std::shared_ptr<Device> operations = std::make_shared<KernelDevice>()) {
   sim::MachineOptions options = sim::strict(1, std::move(operations));
@@ -49,7 +67,9 @@ sim::MachineOptions gpus(std::shared_ptr<Device> operations = std::make_shared<K
   options.driver.load = [](const std::string& text) -> Result<std::shared_ptr<const sim::KernelCode>> {
     if (text != ConvolutionPlan::kPtx) return sim::emulated_module(text);  // a queue's own
     const std::map<std::string, sim::HostKernel> kernels = {{"halve_and_add", over_elements("halve_and_add", 2)},
-                                                            {"descend", over_elements("descend", 3)}};
+                                                            {"halve_and_add_many", over_rows("halve_and_add", 2)},
+                                                            {"descend", over_elements("descend", 3)},
+                                                            {"descend_many", over_rows("descend", 3)}};
     return std::shared_ptr<const sim::KernelCode>(std::make_shared<sim::HostKernels>(kernels));
   };
   return options;
