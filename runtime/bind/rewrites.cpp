@@ -7,7 +7,9 @@ namespace {
 constexpr Rewrite kRewrites[] = {
     // Rewrites that move instances come first: those that place values ask who comes after whom.
     //
-    // First of all, because it depends on who reads what: a transfer of several inputs, or a bucket, would tie updates to each
+    // Between processes alone, where the next three find nothing to do.
+    {"order-messages", order_messages},
+    // Before buckets, because it depends on who reads what: a transfer of several inputs, or a bucket, would tie updates to each
     // other.
     {"sink-updates", sink_updates},
     // After those have gone to the end: what only makes a variable's new value reads variables too.

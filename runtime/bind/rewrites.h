@@ -22,8 +22,11 @@ struct Rewrite {
 /// All of them, in the order in which they are applied; rewrites.cpp has the reasons for it.
 std::span<const Rewrite> rewrites();
 
+/// In a world, brings parameters in shares together ahead of their readers, and makes new values of variables that come from messages at
+/// once. Errors, as for the next four: those of rearrange() (runtime/bind/order.h).
+Result<void> order_messages(BoundProgram& program, const BindContext& context);
+
 /// Moves operations that only make new values of variables to the end of asynchronous lanes.
-/// Errors, as for the next three: those of rearrange() (runtime/bind/order.h).
 Result<void> sink_updates(BoundProgram& program, const BindContext& context);
 
 /// Moves generated kernels that read only variables to the front of asynchronous lanes, equal ones together.

@@ -73,35 +73,41 @@ def program_on_slow_links(folder, program, bytes_per_second):
 
 
 class Overlap:
-    """By a trace of rank 0, of all steps but the first: seconds that its messages took, and those of them in which its devices did nothing."""
+    """By a trace of rank 0, of each step but the first: seconds that it took, for which its messages were on the link, and in which of them its devices did
+    nothing. A message is on the link at its end, as long as its bytes take; before, the other rank hadn't come to it."""
 
-    def __init__(self, trace):
+    def __init__(self, trace, bytes_per_second):
         events = json.loads(Path(trace).read_text())["traceEvents"]
         names = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M" and event["name"] == "thread_name"}
-        messages, work = [], []
+        steps = {}
         for event in events:
-            name = names.get(event.get("tid"), "")
-            if event["ph"] != "X" or not name.startswith("0/") or event["args"]["step"] == 1:
+            if event["ph"] != "X" or event["args"].get("step", 1) == 1:
                 continue
-            if name.endswith("/messages") and event["cat"] in ("send", "receive"):
-                messages.append((event["ts"], event["ts"] + event["dur"]))
-            elif not name.endswith("/messages") and event["cat"] != "wait":
-                work.append((event["ts"], event["ts"] + event["dur"]))
-        self.seconds = sum(end - begin for begin, end in messages) / 1e6
-        self.exposed = self.seconds - self.common(sorted(messages), sorted(work)) / 1e6
-        self.hidden = 1 - self.exposed / self.seconds
+            step = steps.setdefault(event["args"]["step"], {"seconds": 0, "messages": [], "work": []})
+            name, begin, end = names[event["tid"]], event["ts"] / 1e6, (event["ts"] + event["dur"]) / 1e6
+            if event["cat"] == "step":
+                step["seconds"] = end - begin
+            elif name.endswith("/messages") and event["cat"] in ("send", "receive"):
+                link = max(event["args"]["read_bytes"], event["args"]["written_bytes"]) / bytes_per_second
+                step["messages"].append((max(begin, end - link), end))
+            elif name.startswith("0/") and not name.endswith("/messages") and event["cat"] != "wait":
+                step["work"].append((begin, end))
+        self.seconds = [step["seconds"] for step in steps.values()]
+        self.messages = [sum(end - begin for begin, end in step["messages"]) for step in steps.values()]
+        self.exposed = [taken - common(sorted(step["messages"]), sorted(step["work"])) for taken, step in zip(self.messages, steps.values())]
+        self.hidden = [1 - exposed / taken for exposed, taken in zip(self.exposed, self.messages)]
 
-    @staticmethod
-    def common(one, other):
-        """How long both of two lists of spans go on, each of which follow each other."""
-        total, at = 0, 0
-        for begin, end in one:
-            while at > 0 and other[at - 1][1] > begin:
-                at -= 1
-            while at < len(other) and other[at][0] < end:
-                total += max(0, min(end, other[at][1]) - max(begin, other[at][0]))
-                at += 1
-        return total
+
+def common(one, other):
+    """How long both of two lists of spans go on, each of which follow each other."""
+    total, at = 0, 0
+    for begin, end in one:
+        while at > 0 and other[at - 1][1] > begin:
+            at -= 1
+        while at < len(other) and other[at][0] < end:
+            total += max(0, min(end, other[at][1]) - max(begin, other[at][0]))
+            at += 1
+    return total
 
 
 def alive(process):

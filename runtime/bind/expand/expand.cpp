@@ -34,7 +34,7 @@ class Expansion {
         movement_(builder_, replicas_, formats_, variables_, messages_),
         weights_(builder_, replicas_, variables_),
         calls_(builder_, replicas_, formats_, variables_),
-        training_(builder_, replicas_, formats_, movement_, weights_, calls_) {}
+        training_(builder_, replicas_, formats_, messages_, movement_, weights_, calls_) {}
 
   Result<BoundProgram> run() {
     SHEAF_TRY(add_sources());
@@ -89,6 +89,8 @@ class Expansion {
     }
     const bool works = op != Op::view && op != Op::print;
     if (works && step.place.kind == Place::region && training_.alike(id)) return training_.call_alike(id);
+    if (works && context_.value(ValueId(step.outputs[0])).layout.kind == ValueLayout::sharded)
+      return training_.call_on_shares(id);
     SHEAF_ASSIGN(const auto places, replicas_.spots(step));
     for (const Spot& spot : places) {
       Result<void> done = op == Op::view ? view(id, spot) : op == Op::print ? print(id, spot) : calls_.call(id, spot);

@@ -96,6 +96,10 @@ TensorId RankMessages::sent(TensorId tensor, const std::string& name, StepId ste
   return builder_.tensor(known).lane == to.lane ? known : builder_.add_view(known, 0, builder_.spec(known), name, to.lane);
 }
 
+TensorId RankMessages::sent_anew(TensorId tensor, const std::string& name, StepId step, const Spot& to) {
+  return add_message(tensor, name, step, rank(to.lane), to.lane, Tensor::Planned{});
+}
+
 void RankMessages::deliver(TensorId tensor, int output) {
   const World* world = builder_.devices().world();
   for (int rank = 1; world && rank < world->size(); ++rank)

@@ -17,6 +17,8 @@ class RankMessages {
   bool between(LaneId from, LaneId to) const { return rank(from) != rank(to); }
   /// `tensor`, of another rank, in the memory of `to`'s lane, in its own format. A tensor goes to a rank once.
   TensorId sent(TensorId tensor, const std::string& name, StepId step, const Spot& to);
+  /// The same in a message of its own: what was brought before needs no memory until then.
+  TensorId sent_anew(TensorId tensor, const std::string& name, StepId step, const Spot& to);
   /// A program's output, which is rank 0's, in the caller's buffers of all other ranks.
   void deliver(TensorId tensor, int output);
   /// After all that can fail, and before all that writes variables: a run that fails on one rank has failed on all.

@@ -23,6 +23,21 @@ Result<void> Movements::shard(StepId id) {
   return {};
 }
 
+Spot Training::messenger(Spot spot) const {
+  const DeviceSet& devices = builder_.devices();
+  if (devices.world()) spot.lane = devices.message_lane(devices.rank(spot.lane));
+  return spot;
+}
+
+Result<void> Training::call_on_shares(StepId id) {
+  SHEAF_ASSIGN(const auto places, replicas_.spots(builder_.step(id)));
+  for (const Spot& spot : places) {
+    auto called = calls_.call(id, messenger(spot));
+    if (!called) return replicas_.located(std::move(called.error()), builder_.step(id), spot);
+  }
+  return {};
+}
+
 Result<void> Training::reduce_scatter(StepId id) {
   const Step& step = builder_.step(id);
   const ValueId value(step.inputs[0]), result(step.outputs[0]);
@@ -37,10 +52,7 @@ Result<void> Training::reduce_scatter(StepId id) {
   for (const Spot& spot : places) {
     std::vector<TensorId> parts;
     for (const TensorId each : whole) parts.push_back(movement_.add_run(id, each, result, spot));
-    // Between ranks on the lane for messages: a replica goes on computing while the others' parts are on their way.
-    Spot maker = spot;
-    if (builder_.devices().world()) maker.lane = builder_.devices().message_lane(builder_.devices().rank(spot.lane));
-    SHEAF_TRY(add_sum(id, std::move(parts), spot, maker));
+    SHEAF_TRY(add_sum(id, std::move(parts), spot, messenger(spot)));
   }
   return {};
 }
@@ -70,14 +82,14 @@ Result<TensorId> Training::joined(StepId id, const Spot& target) {
     const size_t bytes = builder_.spec(part).bytes;
     if (bytes == 0) continue;
     if (rank(spot) != rank(target)) {
-      SHEAF_ASSIGN(part, movement_.moved(part, builder_.name(value), id, target));
+      part = messages_.sent_anew(part, builder_.name(value), id, target);
       spot = target;
     }
     // In one memory each replica's lane delivers its run, or makes it there; from another memory the target's lane fetches it.
     Instance::Copy copy{{bytes, 1, 0, 0}, 0, offset};
     const bool here = builder_.same_memory(spot.lane, target.lane);
     copy.placeable = here && movement_.may_lie_at(offset, spot.lane);
-    builder_.add(copy, id, here ? spot : movement_.who_copies(target, spot.lane), {part}, {whole});
+    builder_.add(copy, id, messenger(here ? spot : movement_.who_copies(target, spot.lane)), {part}, {whole});
   }
   return whole;
 }

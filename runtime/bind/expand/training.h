@@ -12,10 +12,12 @@ namespace sheaf {
 
 class Training {
  public:
-  Training(Builder& builder, const Replicas& replicas, Formats& formats, Movements& movement, Weights& weights, Calls& calls)
+  Training(Builder& builder, const Replicas& replicas, Formats& formats, RankMessages& messages, Movements& movement,
+           Weights& weights, Calls& calls)
       : builder_(builder),
         replicas_(replicas),
         formats_(formats),
+        messages_(messages),
         movement_(movement),
         weights_(weights),
         calls_(calls),
@@ -35,6 +37,8 @@ class Training {
   /// lane there that has had least of such work.
   Result<void> call_alike(StepId id);
   bool alike(StepId id) const;
+  /// A step on shares, each replica on its own: between ranks on the lane for messages, where they come from and go to. A replica goes on computing meanwhile.
+  Result<void> call_on_shares(StepId id);
 
   /// After the step that makes the loss of a program with updates: the check of it that they wait for.
   Result<void> check_loss(StepId id);
@@ -42,6 +46,8 @@ class Training {
   Result<void> add_updates(VariableFormats& variables);
 
  private:
+  /// Who works for `spot` on what comes from other ranks, or goes to them: its rank's lane for messages; without a world itself.
+  Spot messenger(Spot spot) const;
   /// The replicas' values where they are added up.
   Result<std::vector<TensorId>> summands(StepId id, const Spot& target);
   /// The replicas' runs of a step's operand at `target`, in a tensor of their own.
@@ -61,6 +67,7 @@ class Training {
   Builder& builder_;
   const Replicas& replicas_;
   Formats& formats_;
+  RankMessages& messages_;
   Movements& movement_;
   Weights& weights_;
   Calls& calls_;

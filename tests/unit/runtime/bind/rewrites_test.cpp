@@ -5,6 +5,8 @@
 
 #include "runtime/bind/print.h"
 #include "runtime/bind/rewrites.h"
+#include "runtime/device/ranked_device.h"
+#include "runtime/world/simulated_world.h"
 
 #include <gtest/gtest.h>
 
@@ -118,6 +120,41 @@ PlanBuilder replicas(bool trains = false) {
   return b;
 }
 
+/// Two processes of a CPU device each.
+DeviceSet two_ranks() {
+  const auto world = std::make_shared<SimulatedWorld>(2);
+  const auto device = [&](int rank) { return ranked_device(std::make_shared<FixedDevice>(0), {world, rank}); };
+  return DeviceSet(device(0), {device(0), device(1)}, {"0/cpu:0", "1/cpu:0"}, 1);
+}
+
+/// x·v·w, both in shares, and w's update, on two replicas: v is there once more for its gradient.
+PlanBuilder shares() {
+  PlanBuilder b;
+  const int x = b.input("x", {b.batch(), 4});
+  const int r = b.region("net", b.batch());
+  const Place in = b.in_region(r);
+  const auto laid_out = [&](int value, ValueLayout::Kind kind) {
+    b.program.values[static_cast<size_t>(value)].layout.kind = kind;
+    return value;
+  };
+  const auto whole = [&](int share, const std::string& name) {
+    return laid_out(b.step(Op::all_gather, {share}, name, {4}, in, {{"region", r}}), ValueLayout::replicated);
+  };
+  const int v = laid_out(b.parameter("v", {4}, in), ValueLayout::sharded),
+            w = laid_out(b.parameter("w", {4}, in), ValueLayout::sharded);
+  const int part = b.scatter(x, r, 0, {b.chunk(r), 4});
+  const int y = kernel(b, "mul_0", {part, whole(v, "v forward")}, "y", {b.chunk(r), 4}, in);
+  const int z = kernel(b, "mul_0", {y, whole(w, "w forward")}, "z", {b.chunk(r), 4}, in);
+  b.output("loss", b.gather(z, r, 0, {b.batch(), 4}, PlanBuilder::device(0), "net"));
+  const int dw = laid_out(kernel(b, "sum_0", {z}, "dw", {4}, in), ValueLayout::partial);
+  const int share = laid_out(b.step(Op::reduce_scatter, {dw}, "dw+", {4}, in, {{"region", r}}), ValueLayout::sharded);
+  const int dv = kernel(b, "mul_0", {z, whole(v, "v backward")}, "dv", {b.chunk(r), 4}, in);
+  const int changed = laid_out(kernel(b, "sgd_0", {w, share}, "w+", {4}, in), ValueLayout::sharded);
+  b.output("dx", b.gather(dv, r, 0, {b.batch(), 4}, PlanBuilder::device(0), "dx"));
+  b.program.updates = {{"w", changed}};
+  return b;
+}
+
 /// x·half(w)·half(v), of which the device changes w.
 PlanBuilder conversions() {
   PlanBuilder b;
@@ -143,6 +180,14 @@ PlanBuilder chain() {
   const int third = kernel(b, "third_0", {second}, "c", {4}, PlanBuilder::device(0));
   b.output("c", third);
   return b;
+}
+
+TEST(Rewrites, OrderMessages) {
+  expect_rewrite("order-messages",
+                 "Of two processes: parameters in shares are brought together before the first of their readers, that for the "
+                 "backward pass before the\n"
+                 "gradient's shares go out; w is changed as soon as its gradient's share is there.",
+                 {shares(), two_ranks(), 6});
 }
 
 TEST(Rewrites, SinkUpdates) {
