@@ -52,9 +52,7 @@ class MessageOrder {
 
  private:
   const Instance& instance(InstanceId i) const { return program_.instances[i]; }
-  bool message_lane(LaneId lane) const {
-    return lane.index() > static_cast<size_t>(context_.devices.entries());
-  }
+  bool message_lane(LaneId lane) const { return lane.index() > static_cast<size_t>(context_.devices.entries()); }
 
   /// Messages stand in one order on both of their lanes.
   Result<void> check_pairs() const {
@@ -101,14 +99,16 @@ class MessageOrder {
       const auto gather = found.find(instance(i).step);
       if (gather == found.end() || !instance(i).is<Instance::Copy>()) continue;
       const TensorId whole = program_.root(instance(i).outputs[0]).tensor;
-      if (std::ranges::find(gather->second.wholes, whole) == gather->second.wholes.end()) gather->second.wholes.push_back(whole);
+      if (std::ranges::find(gather->second.wholes, whole) == gather->second.wholes.end())
+        gather->second.wholes.push_back(whole);
     }
     std::vector<Gather> all;
     for (auto& [step, gather] : found) {
       for (const TensorId whole : gather.wholes) {
         gather.bytes = program_.tensors[whole].spec.bytes;
         for (const InstanceId reader : readers_[whole])
-          if (instance(reader).step != step && (!gather.first_reader || reader < gather.first_reader)) gather.first_reader = reader;
+          if (instance(reader).step != step && (!gather.first_reader || reader < gather.first_reader))
+            gather.first_reader = reader;
       }
       if (gather.first_reader) all.push_back(std::move(gather));
     }
@@ -140,7 +140,8 @@ class MessageOrder {
       for (const auto& [lane, reader] : last) {
         if (message_lane(lane) || time <= times_[reader]) continue;
         const auto receives = [&](InstanceId one) {
-          return instance(one).is<Instance::Receive>() && context_.devices.rank(instance(one).lane) == context_.devices.rank(lane);
+          return instance(one).is<Instance::Receive>() &&
+                 context_.devices.rank(instance(one).lane) == context_.devices.rank(lane);
         };
         // What follows on its lane comes after it.
         const auto first = std::ranges::find_if(gather.instances, receives);
@@ -182,7 +183,8 @@ class MessageOrder {
       const auto before_such = [&](InstanceId other) { return only[other]; };
       if (!message_lane(instance(i).lane) && !settings[i]) continue;
       if (instance(i).can_fail() || instance(i).is<Instance::Print>() || std::ranges::any_of(outputs, given)) continue;
-      only[i] = (!followers_[i].empty() || std::ranges::any_of(outputs, updates)) && std::ranges::all_of(followers_[i], before_such);
+      only[i] =
+          (!followers_[i].empty() || std::ranges::any_of(outputs, updates)) && std::ranges::all_of(followers_[i], before_such);
     }
     return only;
   }

@@ -1,6 +1,9 @@
 // Plans that are right, run wrongly: copies between memories that go astray.
+#include "runtime/plan/op_list.h"
 #include "tests/unit/tools/verify/faulty_device.h"
 #include "tests/unit/tools/verify/verified.h"
+
+#include <cstring>
 
 namespace sheaf {
 namespace {
@@ -70,6 +73,24 @@ TEST(VerifyDeviceFaults, AStaleReplica) {
   EXPECT_EQ(stale.replica, 1);
   ASSERT_EQ(found.programs.size(), 1U);
   EXPECT_EQ(found.programs[0].steps, 2);
+}
+
+/// The second replica adds up elements of its own gradient that lie one before its share's.
+TEST(VerifyDeviceFaults, AShareOffByOne) {
+  VerifyOptions options;
+  options.devices = two_devices({{}, [](Op op, std::span<const TensorSpec> inputs, void* const* buffers) {
+                                   if (op != Op::reduce || inputs.size() != 2 || inputs[1].bytes != kWeight / 2) return;
+                                   auto* share = static_cast<char*>(buffers[1]);
+                                   std::memmove(share, share - sizeof(float), inputs[1].bytes);
+                                 }});
+  options.batch = 6;
+  options.infer = false;
+  CompileOptions how;
+  how.strategy = Strategy::sharded;
+  const Divergence found = divergence(verified(compiled(perceptron(kLayers), how), options));
+  EXPECT_EQ(found.op, "reduce_scatter");
+  EXPECT_EQ(found.layer, "net.module.fc1");
+  EXPECT_EQ(found.replica, 1);
 }
 
 }  // namespace
