@@ -85,8 +85,9 @@ def main():
                 if took > LIMIT:
                     problems.append(f"took {took:.1f} s")
                 late = done.status == 0  # it was done before the fault
-                # Before a process has joined, the launcher alone knows of its end.
-                said = SAID[fault] + ("|process rank {0} with PID|rank {0}: " if starting else "")
+                # The launcher sees a process end too, names it and ends the others, sometimes before they have looked. Before a process has joined, it
+                # alone knows.
+                said = SAID[fault] + ("|process rank {0} with PID" if fault in ("killed", "crashed") else "") + ("|process rank {0} with PID|rank {0}: " if starting else "")
                 if not late and not re.search(said.format(victim), done.err):
                     problems.append("says " + done.err[-600:])
                 slowest = max(slowest, took)
