@@ -120,31 +120,7 @@ Plan sample_plan() {
 }
 
 Plan training_plan() {
-  enum {
-    x,
-    t,
-    lr,
-    step_,
-    weight,
-    mean,
-    momentum,
-    part,
-    weights,
-    y,
-    whole,
-    scalars,
-    loss,
-    dy,
-    dpart,
-    one,
-    dweights,
-    dweight,
-    stat,
-    first,
-    new_m,
-    new_w,
-    new_mean
-  };
+  using enum trained::Value;
   Plan plan = sample_plan();
   plan.training = {{"loss", {{"type", "MSELoss"}}}, {"optimizer", {{"type", "SGD"}, {"lr", 0.1}}}};
   plan.state = {

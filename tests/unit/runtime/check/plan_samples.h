@@ -43,6 +43,51 @@ enum SampleStep { fold, transfer, scatter, replicate, replicate_bias, linear, vi
 /// The kernels' names and extents are fiction; their shapes are right.
 Plan training_plan();
 
+/// Indices of training_plan()'s values and steps, in the order in which they are added.
+namespace trained {
+enum Value {
+  x,
+  t,
+  lr,
+  step_,
+  weight,
+  mean,
+  momentum,
+  part,
+  weights,
+  y,
+  whole,
+  scalars,
+  loss,
+  dy,
+  dpart,
+  one,
+  dweights,
+  dweight,
+  stat,
+  first,
+  new_m,
+  new_w,
+  new_mean
+};
+enum Step {
+  scatter,
+  replicate,
+  linear,
+  gather,
+  means,
+  make_loss,
+  make_dy,
+  scatter_back,
+  scatter_scalars,
+  backward,
+  reduce,
+  make_stat,
+  make_first,
+  update
+};
+}  // namespace trained
+
 /// A plan of one step on the host: its inputs are the program's inputs, in this order; float32 all. The op's
 /// rules are what is being tested.
 Plan one_step(Op op, Operands inputs, std::vector<Shape> outputs, Json attributes = Json::object());

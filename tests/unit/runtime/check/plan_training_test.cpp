@@ -19,48 +19,8 @@ using testing::HasSubstr;
 
 using samples::training_plan;
 
-// Indices of training_plan()'s values and steps, in the order in which they are added.
-enum TrainValue {
-  x,
-  t,
-  lr,
-  step_,
-  weight,
-  mean,
-  momentum,
-  part,
-  weights,
-  y,
-  whole,
-  scalars,
-  loss,
-  dy,
-  dpart,
-  one,
-  dweights,
-  dweight,
-  stat,
-  first,
-  new_m,
-  new_w,
-  new_mean
-};
-enum TrainStep {
-  scatter,
-  replicate,
-  linear,
-  gather,
-  means,
-  make_loss,
-  make_dy,
-  scatter_back,
-  scatter_scalars,
-  backward,
-  reduce,
-  make_stat,
-  make_first,
-  update
-};
+using enum samples::trained::Value;
+using enum samples::trained::Step;
 
 void refuse(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
   expect_refused(training_plan(), change, path, reason);

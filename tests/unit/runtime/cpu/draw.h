@@ -7,8 +7,6 @@
 
 namespace sheaf::test {
 
-using Dims = std::vector<int64_t>;
-
 class Draw {
  public:
   explicit Draw(uint32_t seed) : generator_(seed) {}

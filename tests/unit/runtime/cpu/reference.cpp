@@ -9,9 +9,6 @@
 #include <limits>
 
 namespace sheaf::test {
-namespace {
-
-using Dims = std::vector<int64_t>;
 
 const Tensor* find(const StepCase& c, const std::string& role) {
   for (const Operand& operand : c.operands)
@@ -23,18 +20,18 @@ int64_t integer(const StepCase& c, const char* name, int64_t otherwise) {
   return c.attributes.contains(name) ? c.attributes[name].get<int64_t>() : otherwise;
 }
 
-/// Spatial attributes, filled up in front to three dims as the tensors are.
 Dims spatial(const StepCase& c, const char* name, int64_t otherwise) {
   Dims values = c.attributes.contains(name) ? c.attributes[name].get<Dims>() : Dims();
   while (values.size() < 3) values.insert(values.begin(), otherwise);
   return values;
 }
 
-/// [N, C, s…] as [N, C, d, h, w].
 Dims five(Dims dims) {
   while (dims.size() < 5) dims.insert(dims.begin() + 2, 1);
   return dims;
 }
+
+namespace {
 
 Dims without_ones(const Dims& dims, size_t rank) {  // the inverse of five
   Dims result = {dims[0], dims[1]};

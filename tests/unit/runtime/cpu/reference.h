@@ -7,6 +7,14 @@
 
 namespace sheaf::test {
 
+/// A step's operand of this role; null: it has none.
+const Tensor* find(const StepCase& c, const std::string& role);
+int64_t integer(const StepCase& c, const char* name, int64_t otherwise);
+/// Spatial attributes, filled up in front to three dims as the tensors are.
+Dims spatial(const StepCase& c, const char* name, int64_t otherwise);
+/// [N, C, s…] as [N, C, d, h, w].
+Dims five(Dims dims);
+
 /// The outputs of a step (docs/steps.md), shapes computed from the operands.
 std::vector<Tensor> reference(const StepCase& step);
 

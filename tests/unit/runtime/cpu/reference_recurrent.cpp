@@ -8,16 +8,6 @@
 namespace sheaf::test {
 namespace {
 
-const Tensor* find(const StepCase& c, const std::string& role) {
-  for (const Operand& operand : c.operands)
-    if (operand.role == role) return &operand.value;
-  return nullptr;
-}
-
-int64_t integer(const StepCase& c, const char* name, int64_t otherwise) {
-  return c.attributes.contains(name) ? c.attributes[name].get<int64_t>() : otherwise;
-}
-
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/unit/runtime/cpu/reference_training.h"
 
 #include "runtime/plan/op_list.h"
+#include "tests/unit/runtime/cpu/reference.h"
 
 #include <gtest/gtest.h>
 
@@ -11,27 +12,7 @@
 namespace sheaf::test {
 namespace {
 
-using Dims = std::vector<int64_t>;
 using Sums = std::vector<double>;
-
-const Tensor* find(const StepCase& c, const std::string& role) {
-  for (const Operand& operand : c.operands)
-    if (operand.role == role) return &operand.value;
-  return nullptr;
-}
-
-/// Spatial attributes, filled up in front to three dims as the tensors are.
-Dims spatial(const StepCase& c, const char* name, int64_t otherwise) {
-  Dims values = c.attributes.contains(name) ? c.attributes[name].get<Dims>() : Dims();
-  while (values.size() < 3) values.insert(values.begin(), otherwise);
-  return values;
-}
-
-/// [N, C, s…] as [N, C, d, h, w].
-Dims five(Dims dims) {
-  while (dims.size() < 5) dims.insert(dims.begin() + 2, 1);
-  return dims;
-}
 
 int64_t count(const Dims& dims) {
   int64_t result = 1;

@@ -9,6 +9,8 @@
 
 namespace sheaf::test {
 
+using Dims = std::vector<int64_t>;
+
 struct Tensor {
   std::vector<int64_t> dims;
   std::vector<float> data;
