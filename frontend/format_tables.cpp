@@ -36,6 +36,18 @@ std::string signature_table(const char* title, const std::vector<Signature>& row
   return text;
 }
 
+/// "`input`, `target`"; what is a target by default stands in slanted letters.
+std::string loss_table() {
+  std::string text = "\n| loss | inputs: outputs of the model, and *targets* | arguments |\n|---|---|---|\n";
+  for (const Signature& row : losses()) {
+    text += "| `" + row.name + "` | ";
+    for (const LossInput& input : row.inputs)
+      text += (&input == row.inputs.data() ? "" : ", ") + (input.target ? "*" + input.name + "*" : input.name);
+    text += " | " + arguments_text(row.arguments) + " |\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string format_tables() {
@@ -44,8 +56,8 @@ std::string format_tables() {
     text += "| `" + type.name + "` | " + inputs_text(type) + " | " + outputs_text(type) + " | " + type.summary + " | " +
             arguments_text(type.arguments) + " |\n";
   }
-  return text + signature_table("loss", losses()) + signature_table("optimizer", optimizers()) +
-         signature_table("schedule", schedules()) + signature_table("distribution", distributions());
+  return text + loss_table() + signature_table("optimizer", optimizers()) + signature_table("schedule", schedules()) +
+         signature_table("distribution", distributions());
 }
 
 }  // namespace sheaf::frontend

@@ -80,7 +80,7 @@ struct Training {
   std::vector<InputDecl> targets;
   std::string loss_type;
   Json loss_arguments = Json::object();
-  std::vector<std::string> loss_inputs;  ///< names of model outputs and targets, in the loss's order
+  std::vector<std::string> loss_inputs;  ///< names of model outputs, targets and inputs, in the loss's order
   Json optimizer = Json::object();       ///< {"type", …}, complete; "parameter_groups" with full names (parameter_groups.h)
   Json schedule;                         ///< null if absent
   std::optional<double> clip_grad_norm;

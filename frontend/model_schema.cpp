@@ -116,6 +116,12 @@ Json signature_schema(const std::vector<Signature>& table, const Json& further) 
     names.push_back(row.name);
     Json properties = further;
     properties["type"] = true;
+    if (const size_t count = row.inputs.size(); count > 0) {
+      Json names = Json::array();
+      for (const LossInput& input : row.inputs)
+        names.push_back({{"type", "string"}, {"title", input.name}, {"role", input.target ? "target" : "output"}});
+      properties["inputs"] = {{"type", "array"}, {"prefixItems", names}, {"minItems", count}, {"maxItems", count}};
+    }
     auto required = add_arguments(properties, row.arguments, 0, false);
     cases.push_back({{"if", {{"properties", {{"type", {{"const", row.name}}}}}}},
                      {"then", object_schema(std::move(properties), std::move(required))}});
@@ -166,16 +172,14 @@ Json parameter_group_schema() {
 }
 
 Json training_schema() {
-  Json two_names = list_schema({{"type", "string"}}, 2);
-  two_names["maxItems"] = 2;
   return object_schema(
       {{"targets", ref("declarations")},
-       {"loss", signature_schema(losses(), {{"inputs", two_names}})},
+       {"loss", signature_schema(losses(), Json::object())},
        {"optimizer", signature_schema(optimizers(), {{"parameter_groups", list_schema(ref("parameter_group"), 0)}})},
        {"schedule", ref("schedule")},
        {"clip_grad_norm", {{"type", "number"}, {"exclusiveMinimum", 0}}},
        {"metrics", list_schema({{"enum", metrics()}}, 0)}},
-      {"targets", "loss", "optimizer"});
+      {"loss", "optimizer"});
 }
 
 Json definitions() {

@@ -102,21 +102,34 @@ const std::vector<Signature>& distributions() {
 }
 
 const std::vector<Signature>& losses() {
+  static const std::vector<LossInput> usual = {{"input"}, {"target", true}}, two = {{"input1"}, {"input2"}, {"target", true}};
   static const std::vector<Signature> table = {
       {"CrossEntropyLoss",
        {weights("weight"), typed("ignore_index", Kind::integer, Json(-100)), reduction(),
-        probability("label_smoothing", Json(0.0))}},
-      {"NLLLoss", {weights("weight"), typed("ignore_index", Kind::integer, Json(-100)), reduction()}},
-      {"MSELoss", {reduction()}},
-      {"L1Loss", {reduction()}},
-      {"SmoothL1Loss", {reduction(), not_negative("beta", Json(1.0))}},
-      {"HuberLoss", {reduction(), above_zero("delta", Json(1.0))}},
-      {"BCELoss", {weights("weight"), reduction()}},
-      {"BCEWithLogitsLoss", {weights("weight"), reduction(), weights("pos_weight")}},
-      {"KLDivLoss", {choice("reduction", {"mean", "sum", "batchmean"}, "mean"), boolean("log_target", false)}},
-      {"PoissonNLLLoss", {boolean("log_input", true), boolean("full", false), not_negative("eps", Json(1e-8)), reduction()}},
-      {"SoftMarginLoss", {reduction()}},
-      {"HingeEmbeddingLoss", {number("margin", Json(1.0)), reduction()}},
+        probability("label_smoothing", Json(0.0))},
+       usual},
+      {"NLLLoss", {weights("weight"), typed("ignore_index", Kind::integer, Json(-100)), reduction()}, usual},
+      {"MSELoss", {reduction()}, usual},
+      {"L1Loss", {reduction()}, usual},
+      {"SmoothL1Loss", {reduction(), not_negative("beta", Json(1.0))}, usual},
+      {"HuberLoss", {reduction(), above_zero("delta", Json(1.0))}, usual},
+      {"BCELoss", {weights("weight"), reduction()}, usual},
+      {"BCEWithLogitsLoss", {weights("weight"), reduction(), weights("pos_weight")}, usual},
+      {"KLDivLoss", {choice("reduction", {"mean", "sum", "batchmean"}, "mean"), boolean("log_target", false)}, usual},
+      {"PoissonNLLLoss",
+       {boolean("log_input", true), boolean("full", false), not_negative("eps", Json(1e-8)), reduction()},
+       usual},
+      {"GaussianNLLLoss",
+       {boolean("full", false), above_zero("eps", Json(1e-6)), reduction()},
+       {{"input"}, {"target", true}, {"var"}}},
+      {"SoftMarginLoss", {reduction()}, usual},
+      {"HingeEmbeddingLoss", {number("margin", Json(1.0)), reduction()}, usual},
+      {"MarginRankingLoss", {number("margin", Json(0.0)), reduction()}, two},
+      {"CosineEmbeddingLoss", {number("margin", Json(0.0)), reduction()}, two},
+      {"TripletMarginLoss",
+       {above_zero("margin", Json(1.0)), above_zero("p", Json(2.0)), number("eps", Json(1e-6)), boolean("swap", false),
+        reduction()},
+       {{"anchor"}, {"positive"}, {"negative"}}},
   };
   return table;
 }

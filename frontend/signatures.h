@@ -8,9 +8,16 @@
 
 namespace sheaf::frontend {
 
+/// What a loss takes: an output of the model or a target, unless the model file's "inputs" say otherwise.
+struct LossInput {
+  std::string name;  ///< PyTorch's name of forward()'s parameter
+  bool target = false;
+};
+
 struct Signature {
   std::string name;
   std::vector<Argument> arguments;
+  std::vector<LossInput> inputs = {};  ///< of losses, in the order of PyTorch's forward()
 };
 
 const std::vector<Signature>& distributions();

@@ -14,23 +14,53 @@ namespace {
 
 using NodeKind = LocatedNode::Kind;
 
-// "inputs" of the loss: model outputs and targets; by default the one output, then the one target.
-void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_known, Training& training, Problems& problems) {
-  std::vector<std::string> known = model.graph.output_names;
-  for (const InputDecl& target : training.targets) known.push_back(target.name);
-  const LocatedMember* inputs = loss.find("inputs");
-  if (!inputs) {
-    training.loss_inputs = known;
-    if (outputs_known && !training.targets.empty() && known.size() != 2) {
-      problems.add(loss.place, "the loss needs 'inputs': which output and which target it compares",
-                   {"there are " + quoted_list(known)});
-    }
+/// "input, target and var".
+std::string roles_text(const std::vector<LossInput>& roles) {
+  std::string text;
+  for (size_t i = 0; i < roles.size(); ++i) text += (i == 0 ? "" : i + 1 == roles.size() ? " and " : ", ") + roles[i].name;
+  return text;
+}
+
+/// Unless the loss takes none, by its type or by its "inputs".
+bool needs_targets(const LocatedNode& training) {
+  const LocatedMember* loss = training.find("loss");
+  if (!loss || loss->value.kind != NodeKind::object) return true;
+  const LocatedMember* type = loss->value.find("type");
+  const auto row = std::ranges::find(losses(), type ? type->value.string : "", &Signature::name);
+  return !loss->value.find("inputs") &&
+         (row == losses().end() || std::ranges::count(row->inputs, true, &LossInput::target) > 0);
+}
+
+/// Of a loss without "inputs": the model's outputs and the targets in their order, where they are as many as it takes.
+void default_loss_inputs(const LocatedNode& loss, const std::vector<LossInput>& roles, const Model& model, bool outputs_known,
+                         Training& training, Problems& problems) {
+  const std::vector<std::string>& outputs = model.graph.output_names;
+  const auto wanted = static_cast<size_t>(std::ranges::count(roles, true, &LossInput::target));
+  if (!outputs_known || (wanted > 0 && training.targets.empty())) return;  // a message says it
+  if (outputs.size() + wanted == roles.size() && training.targets.size() == wanted) {
+    size_t output = 0, target = 0;
+    for (const LossInput& role : roles)
+      training.loss_inputs.push_back(role.target ? training.targets[target++].name : outputs[output++]);
     return;
   }
-  if (inputs->value.kind != NodeKind::array || inputs->value.items.size() != 2) {
-    return refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of the loss", "a list of two names: output and target",
-                  problems);
+  std::vector<std::string> known = outputs;
+  for (const InputDecl& target : training.targets) known.push_back(target.name);
+  problems.add(loss.place, "the loss needs 'inputs': which outputs and targets are its " + roles_text(roles),
+               {"there are " + quoted_list(known)});
+}
+
+/// "inputs" of the loss, one for each of `roles`: model outputs, targets, or the model's own inputs.
+void read_loss_inputs(const LocatedNode& loss, const std::vector<LossInput>& roles, const Model& model, bool outputs_known,
+                      Training& training, Problems& problems) {
+  const LocatedMember* inputs = loss.find("inputs");
+  if (!inputs) return default_loss_inputs(loss, roles, model, outputs_known, training, problems);
+  if (inputs->value.kind != NodeKind::array || inputs->value.items.size() != roles.size()) {
+    return refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of the loss",
+                  "a list of " + std::to_string(roles.size()) + " names: " + roles_text(roles), problems);
   }
+  std::vector<std::string> known = model.graph.output_names;
+  for (const InputDecl& target : training.targets) known.push_back(target.name);
+  for (const InputDecl& input : model.inputs) known.push_back(input.name);
   bool uses_output = false;
   for (const LocatedNode& item : inputs->value.items) {
     if (item.kind != NodeKind::string) {
@@ -40,7 +70,7 @@ void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_
     training.loss_inputs.push_back(item.string);
     uses_output |= std::ranges::find(model.graph.output_names, item.string) != model.graph.output_names.end();
     if (!outputs_known || std::ranges::find(known, item.string) != known.end()) continue;
-    problems.add(item.place, "the loss takes outputs of the model and targets; '" + item.string + "' is neither" +
+    problems.add(item.place, "the loss takes outputs of the model, targets and inputs; '" + item.string + "' is none of them" +
                                  suggestion(item.string, known));
     uses_output = true;  // the message above says it
   }
@@ -51,9 +81,10 @@ void read_loss_inputs(const LocatedNode& loss, const Model& model, bool outputs_
 
 void read_loss(const LocatedNode& node, const Model& model, bool outputs_known, Training& training, Problems& problems) {
   auto loss = check_signature(losses(), "loss", node, {"inputs"}, problems);
-  if (node.kind == NodeKind::object) read_loss_inputs(node, model, outputs_known, training, problems);
   if (!loss) return;
   training.loss_type = (*loss)["type"].get<std::string>();
+  const auto row = std::ranges::find(losses(), training.loss_type, &Signature::name);
+  read_loss_inputs(node, row->inputs, model, outputs_known, training, problems);
   loss->erase("type");
   training.loss_arguments = std::move(*loss);
 }
@@ -169,7 +200,8 @@ Training read_training(const LocatedNode& node, const Model& model, bool outputs
   }
   check_fields(node, {"targets", "loss", "optimizer", "schedule", "clip_grad_norm", "metrics"}, "'training'", problems);
   for (const char* field : {"targets", "loss", "optimizer"}) {
-    if (!node.find(field)) problems.add(node.place, "'training' needs '" + std::string(field) + "'");
+    if (!node.find(field) && (field != std::string("targets") || needs_targets(node)))
+      problems.add(node.place, "'training' needs '" + std::string(field) + "'");
   }
   if (auto* entry = node.find("targets")) training.targets = read_declarations(entry->value, "target", model.inputs, problems);
   for (const InputDecl& target : training.targets) {

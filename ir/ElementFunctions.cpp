@@ -82,6 +82,16 @@ std::vector<F> arithmetic() {
                                [](E dy, E x, E, N n) { return n[0] == 0 ? dy * 0.0 : dy * (pow(x, n[0] - 1) * n[0]); }))),
       of_integers_too(unary(
           "abs", [](E x, N) { return absolute(x); }, [](E dy, E x, E, N) { return dy * sign(x); })),
+      // |x| to the power of p, and the p-th root of a sum of such powers: a norm, whose slope at 0 is 0.
+      wide(with_numbers(1, unary(
+                               "power_of_size", [](E x, N n) { return pow(absolute(x), n[0]); },
+                               [](E dy, E x, E, N n) {
+                                 if (n[0] == 2) return dy * (x * 2.0);
+                                 return dy * select(x == 0.0, 0, pow(absolute(x), n[0] - 1) * n[0] * sign(x));
+                               }))),
+      wide(with_numbers(1, unary(
+                               "norm_root", [](E x, N n) { return pow(x, 1 / n[0]); },
+                               [](E dy, E, E y, N n) { return select(y == 0.0, 0, dy * pow(y, 1 - n[0]) / n[0]); }))),
       of_integers_too(unary(
           "neg", [](E x, N) { return -x; }, [](E dy, E, E, N) { return -dy; })),
       of_integers_too(unary(

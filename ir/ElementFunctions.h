@@ -40,7 +40,7 @@ struct ElementFunction {
   std::vector<llvm::StringRef> arguments = {};  ///< of a loss: the model file's names of its numbers
 };
 
-/// The functions that are losses. Operands are x, its target, and a pos_weight where there are three.
+/// The functions that are losses, and parts of them. Operands are those of the loss, and then a pos_weight where there is one.
 llvm::ArrayRef<ElementFunction> element_losses();
 
 /// The row of a name; null if there is none.

@@ -1,6 +1,7 @@
 // Losses of an element x with its target t, unreduced, under torch.nn.functional's names.
 #include "ir/ElementFunctions.h"
 
+#include <cmath>
 #include <numbers>
 
 namespace sheaf::ir {
@@ -144,12 +145,95 @@ std::vector<F> of_signs() {
   };
 }
 
+/// Of two values and a target of 1 or -1. As torch's clamp_min, a hinge has a slope at its kink.
+F margin_ranking() {
+  return {.name = "margin_ranking_loss",
+          .operands = 3,
+          .of = [](X x, N n) { return maximum((x[1] - x[0]) * x[2] + n[0], 0.0); },
+          .slope =
+              [](unsigned operand, E dy, X x, E, N n) {
+                E open = (x[1] - x[0]) * x[2] + n[0] >= 0.0;
+                E slope = operand == 0 ? -x[2] : operand == 1 ? x[2] : x[1] - x[0];
+                return select(open, dy * slope, 0);
+              },
+          .numbers = 1,
+          .wide = true,
+          .loss = "MarginRankingLoss",
+          .arguments = {"margin"}};
+}
+
+/// Of a value, its target and the variance; autograd doesn't see that the variance is at least eps.
+F gaussian_nll() {
+  auto bounded = [](E variance, N n) { return select(variance < n[1], n[1], variance); };
+  return {.name = "gaussian_nll_loss",
+          .operands = 3,
+          .of =
+              [=](X x, N n) {
+                E variance = bounded(x[2], n), d = x[0] - x[1];
+                E value = (log(variance) + d * d / variance) * 0.5;
+                return n[0] != 0 ? value + 0.5 * std::log(2 * std::numbers::pi) : value;
+              },
+          .slope =
+              [=](unsigned operand, E dy, X x, E, N n) {
+                E variance = bounded(x[2], n), share = (x[0] - x[1]) / variance;
+                if (operand == 2) return dy * ((1.0 / variance - share * share) * 0.5);
+                return operand == 0 ? dy * share : -(dy * share);
+              },
+          .numbers = 2,
+          .wide = true,
+          .loss = "GaussianNLLLoss",
+          .arguments = {"full", "eps"}};
+}
+
+std::vector<F> of_three() { return {margin_ranking(), gaussian_nll()}; }
+
+/// Of a·b, a·a and b·b of two vectors, and a target of 1 or -1.
+F cosine_embedding() {
+  constexpr double eps = 1e-12;  // torch's own
+  struct Parts {
+    E aa, bb, root, cosine;
+    explicit Parts(X x) : aa(x[1] + eps), bb(x[2] + eps), root(sqrt(aa * bb)), cosine(x[0] / root) {}
+  };
+  return {.name = "cosine_embedding_loss",
+          .operands = 4,
+          .of =
+              [](X x, N n) {
+                E cosine = Parts(x).cosine;
+                return select(x[3] == 1.0, 1.0 - cosine, 0) + select(x[3] == -1.0, maximum(cosine - n[0], 0.0), 0);
+              },
+          .slope =
+              [](unsigned operand, E dy, X x, E, N n) {
+                if (operand == 3) return dy * 0.0;
+                Parts parts(x);
+                E slope = dy * (select(x[3] == -1.0 && parts.cosine - n[0] >= 0.0, dy.number(1), 0) -
+                                select(x[3] == 1.0, dy.number(1), 0));
+                if (operand == 0) return slope / parts.root;
+                return slope * parts.cosine * -0.5 / (operand == 1 ? parts.aa : parts.bb);
+              },
+          .numbers = 1,
+          .wide = true};
+}
+
+/// Of the distances to the positive and to the negative.
+F triplet_margin() {
+  return {.name = "triplet_margin_loss",
+          .operands = 2,
+          .of = [](X x, N n) { return maximum(x[0] - x[1] + n[0], 0.0); },
+          .slope = [](unsigned operand, E dy, X x, E,
+                      N n) { return select(x[0] - x[1] + n[0] >= 0.0, operand == 0 ? dy : -dy, 0); },
+          .numbers = 1,
+          .wide = true};
+}
+
+/// Parts of losses of vectors: they bear no loss's name.
+std::vector<F> of_vectors() { return {cosine_embedding(), triplet_margin()}; }
+
 }  // namespace
 
 llvm::ArrayRef<ElementFunction> element_losses() {
   static const std::vector<F> rows = [] {
     std::vector<F> all;
-    for (auto family : {distances, likelihoods, of_signs})
+    for (auto family : {distances, likelihoods, of_signs, of_three, of_vectors})
       for (F& row : family()) all.push_back(std::move(row));
     return all;
   }();

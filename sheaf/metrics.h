@@ -1,7 +1,7 @@
 // The quality of outputs: the loss and metrics of a model's training section, computed from finished outputs and targets.
 //
 //   auto metrics = sheaf::Metrics::of(model);
-//   for (…) { session->run(inputs, outputs); auto added = metrics->add(outputs[metrics->output()], target, rows); }
+//   for (…) { session->run(inputs, outputs); auto added = metrics->add({{outputs[*metrics->inputs()[0].output], target}}, rows); }
 //   std::cout << *metrics->result().loss;
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,21 +25,27 @@ struct Measured {
   int64_t rows = 0;
 };
 
+/// What a loss takes: an output of the model, or data (a target or an input).
+struct LossInput {
+  std::string name;
+  std::optional<size_t> output;  ///< its number among the model's outputs
+};
+
 /// Sums over batches, on the host in double precision, by the definitions of PyTorch's losses.
 class Metrics {
  public:
-  /// Starts empty. Errors: the plan has no training section; its loss doesn't compare an output of the model with a target.
+  /// Starts empty. Errors: the plan has no training section; its loss isn't of outputs of the model and targets.
   static Result<Metrics> of(const Model& model);
   Metrics(Metrics&&) noexcept;
   Metrics& operator=(Metrics&&) noexcept;
   ~Metrics();
 
-  /// The output that the loss uses, as an index into the model's; and the target's name.
-  size_t output() const;
-  const std::string& target() const;
+  /// What the loss takes, in the order of torch's forward(): mostly an output and a target.
+  const std::vector<LossInput>& inputs() const;
 
-  /// Adds a batch of `rows` rows. Errors: output and target don't fit each other or the model; a class the model doesn't have.
-  Result<void> add(const TensorView& output, const TensorView& target, int64_t rows);
+  /// Adds a batch of `rows` rows: a tensor for each of inputs(). Errors: they don't fit each other or the model; a class that the
+  /// model doesn't have.
+  Result<void> add(std::span<const TensorView> tensors, int64_t rows);
   /// The results for all rows added.
   Measured result() const;
 

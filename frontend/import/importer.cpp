@@ -82,7 +82,7 @@ ImportedModel Importer::run() {
   std::vector<mlir::Value> outputs = import_graph(model_.graph, inputs);
   SmallVector<StringRef> names(model_.graph.output_names.begin(), model_.graph.output_names.end());
   if (step) {
-    outputs = {import_loss(outputs, targets)};
+    outputs = {import_loss(inputs, outputs, targets)};
     names = {"loss"};
     function_->setAttr(nn::kOptimizer, attribute_of(builder_, model_.training->optimizer));
     if (model_.training->clip_grad_norm)
@@ -117,20 +117,25 @@ std::vector<mlir::Value> Importer::declare_inputs(const std::vector<frontend::In
   return values;
 }
 
-mlir::Value Importer::import_loss(const std::vector<mlir::Value>& outputs, const std::vector<mlir::Value>& targets) {
+mlir::Value Importer::import_loss(const std::vector<mlir::Value>& inputs, const std::vector<mlir::Value>& outputs,
+                                  const std::vector<mlir::Value>& targets) {
   const frontend::Training& training = *model_.training;
   auto value_of = [&](const std::string& name) {
     for (auto [known, value] : llvm::zip(model_.graph.output_names, outputs))
       if (known == name) return value;
     for (auto [declared, value] : llvm::zip(training.targets, targets))
       if (declared.name == name) return value;
+    for (auto [declared, value] : llvm::zip(model_.inputs, inputs))
+      if (declared.name == name) return value;
     llvm_unreachable("the frontend has checked the loss's inputs");
   };
   auto position = FileLineColLoc::get(builder_.getContext(), model_.file, training.location.line, training.location.column);
   auto location = NameLoc::get(builder_.getStringAttr("loss"), position);
-  auto loss = make<nn::LossOp>(location, builder_.getF32Type(), 1u, value_of(training.loss_inputs[0]),
-                               value_of(training.loss_inputs[1]), builder_.getStringAttr(training.loss_type),
-                               cast<DictionaryAttr>(attribute_of(builder_, training.loss_arguments)));
+  std::vector<mlir::Value> taken;
+  for (const std::string& name : training.loss_inputs) taken.push_back(value_of(name));
+  auto loss =
+      make<nn::LossOp>(location, builder_.getF32Type(), 1u, mlir::ValueRange(taken), builder_.getStringAttr(training.loss_type),
+                       cast<DictionaryAttr>(attribute_of(builder_, training.loss_arguments)));
   loss->setAttr(nn::kType, builder_.getStringAttr(training.loss_type));
   return loss->getResult(0);
 }

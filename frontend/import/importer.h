@@ -44,7 +44,8 @@ class Importer {
   std::vector<mlir::Value> import_data_parallel(const Layer& layer, const std::vector<mlir::Value>& inputs);
   std::vector<mlir::Value> declare_inputs(const std::vector<frontend::InputDecl>& inputs, llvm::StringRef role);
   /// The loss on the model's values and the targets.
-  mlir::Value import_loss(const std::vector<mlir::Value>& outputs, const std::vector<mlir::Value>& targets);
+  mlir::Value import_loss(const std::vector<mlir::Value>& inputs, const std::vector<mlir::Value>& outputs,
+                          const std::vector<mlir::Value>& targets);
   void describe(llvm::StringRef role, llvm::StringRef name, bool constant = false);
   void declare_parameters(const Graph& graph);
   void declare_layer_parameters(const Layer& layer);

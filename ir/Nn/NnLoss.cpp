@@ -1,4 +1,5 @@
 // Shapes of losses and constants.
+#include "ir/ElementFunctions.h"
 #include "ir/Nn/ShapeRules.h"
 #include "ir/ScalarArithmetic.h"
 
@@ -49,25 +50,60 @@ static LogicalResult check_weights(LossOp op, StringRef name, const sheaf::Exten
                               << what << " has " << sheaf::to_string(size);
 }
 
+/// One number from each element: all of one shape, but `narrow`, which may have a last dimension of 1. -1: none.
+static LogicalResult check_elements(LossOp op, ArrayRef<TensorShape> inputs, int64_t narrow) {
+  const TensorShape& x = inputs[0];
+  for (auto [i, input] : llvm::enumerate(inputs.drop_front())) {
+    TensorShape last_of_one = x;
+    if (static_cast<int64_t>(i) + 1 == narrow && x.rank() > 0) last_of_one.dims.back() = sheaf::Extent(1);
+    if (!may_fit(x, input) && !may_fit(last_of_one, input))
+      return op.emitError("takes a value and a target of one shape, but they are ")
+             << to_string(x) << " and " << to_string(input);
+  }
+  for (StringRef name : {"weight", "pos_weight"})
+    if (failed(check_weights(op, name, x.rank() > 0 ? x.dims.back() : sheaf::Extent(1), true, "the last dimension")))
+      return failure();
+  return success();
+}
+
+/// One number from each vector along the last dimension; `targets`: with a target each.
+static LogicalResult check_vectors(LossOp op, ArrayRef<TensorShape> inputs, bool targets) {
+  const TensorShape& x = inputs[0];
+  if (x.rank() == 0 || !x.dims.back().is_static())
+    return op.emitError("takes vectors along a last dimension of known size, but they are ") << to_string(x);
+  for (const TensorShape& other : inputs.slice(1, inputs.size() - (targets ? 2 : 1)))
+    if (!may_fit(x, other))
+      return op.emitError("takes vectors of one shape, but they are ") << to_string(x) << " and " << to_string(other);
+  TensorShape expected = x;
+  expected.dims.pop_back();
+  if (targets && !may_fit(expected, inputs.back()))
+    return op.emitError("takes a target of shape ")
+           << to_string(expected) << " for vectors " << to_string(x) << ", but it is " << to_string(inputs.back());
+  return success();
+}
+
 LogicalResult LossOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  const TensorShape &x = operands[0], &target = operands[1];
+  StringRef kind = getKind();
+  const bool classes = kind == "CrossEntropyLoss" || kind == "NLLLoss";
+  const auto elements = llvm::find_if(ir::element_losses(), [&](const ir::ElementFunction& row) { return row.loss == kind; });
+  const bool vectors = kind == "CosineEmbeddingLoss" || kind == "TripletMarginLoss";
+  if (!classes && !vectors && elements == ir::element_losses().end()) return emitError("knows no loss '") << kind << "'";
+  const size_t expected = classes ? 2 : vectors ? 3 : elements->operands;
+  if (operands.size() != expected) return emitError("takes ") << expected << " inputs, but has " << operands.size();
+  const TensorShape& x = operands[0];
   if (auto reduction = getArguments().getAs<StringAttr>("reduction"); reduction && reduction == "batchmean" && x.rank() == 0)
     return emitError("has no dimension to take the mean 'batchmean' over: its value is one number");
-  if (!isa<FloatType>(x.element)) return emitError("takes a value of floating point, but it is ") << dtype_name(x.element);
-  if (getKind() == "CrossEntropyLoss" || getKind() == "NLLLoss") {
-    if (failed(check_classes(*this, x, target)) ||
-        failed(check_weights(*this, "weight", x.dims[x.rank() > 1 ? 1 : 0], false, "the dimension of the classes")))
-      return failure();
-  } else {
-    if (!isa<FloatType>(target.element))
-      return emitError("takes a target of floating point, but it is ") << dtype_name(target.element);
-    if (!may_fit(x, target))
-      return emitError("takes a value and a target of one shape, but they are ")
-             << to_string(x) << " and " << to_string(target);
-    for (StringRef name : {"weight", "pos_weight"})
-      if (failed(check_weights(*this, name, x.rank() > 0 ? x.dims.back() : sheaf::Extent(1), true, "the last dimension")))
-        return failure();
-  }
+  for (const TensorShape& operand : operands.take_front(classes ? 1 : expected))
+    if (!isa<FloatType>(operand.element))
+      return emitError(&operand == &x ? "takes a value of floating point, but it is "
+                                      : "takes a target of floating point, but it is ")
+             << dtype_name(operand.element);
+  if (failed(classes   ? check_classes(*this, x, operands[1])
+             : vectors ? check_vectors(*this, operands, kind == "CosineEmbeddingLoss")
+                       : check_elements(*this, operands, kind == "GaussianNLLLoss" ? 2 : -1)))
+    return failure();
+  if (classes && failed(check_weights(*this, "weight", x.dims[x.rank() > 1 ? 1 : 0], false, "the dimension of the classes")))
+    return failure();
   results.push_back({sum_type(x.element), {}});
   return success();
 }

@@ -5,17 +5,18 @@
 include "ir/Nn/NnLayers.td"
 
 def Nn_LossOp : Nn_LayerOp<"loss"> {
-  let summary = "a loss by PyTorch's name, of a model's value and a target: a 0-dimensional tensor";
+  let summary = "a loss by PyTorch's name, of values and targets: a 0-dimensional tensor";
   let description = [{
-    `kind` is CrossEntropyLoss, NLLLoss (x `[N, C, d…]` or `[C]`, target `[N, d…]` or `[]` of integers; of the first also
-    probabilities of x's shape), MSELoss, L1Loss,
-    BCELoss or BCEWithLogitsLoss (x and target of one shape); `arguments` are PyTorch's: `weight` of the first two has a
-    number for each class, that of the last two and `pos_weight` one for each entry of x's last dimension, or a single
-    one. nn-training-mode takes it apart.
+    `inputs` are those of PyTorch's `forward()`, in its order. `kind` is CrossEntropyLoss, NLLLoss (x `[N, C, d…]` or `[C]`, target
+    `[N, d…]` or `[]` of integers; of the first also probabilities of x's shape); a loss of elements (ir/ElementLosses.cpp; inputs of
+    one shape, but that the variance of GaussianNLLLoss may have a last dimension of 1); CosineEmbeddingLoss or TripletMarginLoss
+    (vectors along the last dimension, and for each a target). `arguments` are PyTorch's: `weight` of the first two has a
+    number for each class, that of BCELoss and BCEWithLogitsLoss and `pos_weight` one for each entry of x's last dimension, or a
+    single one. nn-training-mode takes it apart.
   }];
-  let arguments = (ins AnyTensor:$x, AnyTensor:$target, StrAttr:$kind, DictionaryAttr:$arguments);
+  let arguments = (ins Variadic<AnyTensor>:$inputs, StrAttr:$kind, DictionaryAttr:$arguments);
   let results = (outs AnyTensor:$y);
-  let assemblyFormat = "$kind $x `,` $target attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$kind $inputs attr-dict `:` functional-type(operands, results)";
 }
 
 def Nn_FillOp : Op<Nn_Dialect, "fill", [Pure, DeclareOpInterfaceMethods<Nn_ShapeOpInterface>,

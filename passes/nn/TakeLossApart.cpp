@@ -12,8 +12,9 @@ namespace {
 
 class Loss {
  public:
-  Loss(nn::LossOp op, bool undivided)
-      : op_(op), with_(op), x_(wide(op.getX())), target_(wide(op.getTarget())), undivided_(undivided) {
+  Loss(nn::LossOp op, bool undivided) : op_(op), with_(op), undivided_(undivided) {
+    for (mlir::Value input : op.getInputs()) inputs_.push_back(wide(input));
+    x_ = inputs_[0], target_ = inputs_[1];
     auto reduction = op.getArguments().getAs<StringAttr>("reduction");
     by_batch_ = reduction && reduction.getValue() == "batchmean";
     mean_ = !reduction || reduction.getValue() == "mean" || by_batch_;
@@ -22,7 +23,9 @@ class Loss {
   LossParts parts() {
     StringRef kind = op_.getKind();
     if (kind == "CrossEntropyLoss" && isa<FloatType>(type_of(target_).getElementType())) return probabilities();
-    return kind == "CrossEntropyLoss" || kind == "NLLLoss" ? classification() : elementwise();
+    if (kind == "CrossEntropyLoss" || kind == "NLLLoss") return classification();
+    if (kind == "CosineEmbeddingLoss") return over_vectors(cosine());
+    return kind == "TripletMarginLoss" ? over_vectors(triplet()) : elementwise();
   }
 
  private:
@@ -56,7 +59,7 @@ class Loss {
     if (rank > 0) shape[0] = static_cast<int64_t>(values.size());
     Builder& b = with_.builder;
     return with_
-        .make<nn::ConstantOp>(RankedTensorType::get(shape, b.getF32Type()), op_.getTarget(), b.getDenseF64ArrayAttr(values),
+        .make<nn::ConstantOp>(RankedTensorType::get(shape, b.getF32Type()), op_.getInputs()[1], b.getDenseF64ArrayAttr(values),
                               b.getDenseI64ArrayAttr(shape))
         ->getResult(0);
   }
@@ -64,7 +67,7 @@ class Loss {
   LossParts elementwise() {
     Builder& b = with_.builder;
     const int64_t rank = type_of(x_).getRank(), last = rank > 0 ? rank - 1 : 0;
-    SmallVector<mlir::Value> operands = {x_, target_};
+    SmallVector<mlir::Value> operands = inputs_;
     if (mlir::Value positive = numbers("pos_weight", rank, last)) operands.push_back(positive);
     const ir::ElementFunction& function = *llvm::find_if(ir::element_losses(), [&](const ir::ElementFunction& row) {
       return row.loss == op_.getKind() && row.operands == operands.size();
@@ -81,6 +84,52 @@ class Loss {
     return {sum(each), quotient(constant(1), inverse_count(target_, counted))};
   }
 
+  /// A number for each vector along the last dimension, summed up or in mean.
+  LossParts over_vectors(mlir::Value each) {
+    if (!mean_) return {sum(each), {}};
+    if (!undivided_) return {average(each), {}};
+    // As many as x has vectors; no gradient goes through their number.
+    SmallVector<int64_t> counted = all_dims(x_);
+    counted.pop_back();
+    return {sum(each), quotient(constant(1), inverse_count(x_, counted))};
+  }
+
+  mlir::Value map(StringRef function, ArrayRef<mlir::Value> operands, ArrayRef<double> numbers) {
+    return with_
+        .make<nn::MapOp>(operands[0].getType(), operands, with_.builder.getStringAttr(function),
+                         with_.builder.getDenseF64ArrayAttr(numbers))
+        ->getResult(0);
+  }
+  mlir::Value sum_of_vectors(mlir::Value x) {
+    Builder& b = with_.builder;
+    RankedTensorType type = type_of(x);
+    return with_
+        .make<nn::SumOp>(RankedTensorType::get(type.getShape().drop_back(), type.getElementType()), x,
+                         b.getDenseI64ArrayAttr({type.getRank() - 1}), b.getBoolAttr(false))
+        ->getResult(0);
+  }
+  double number(StringRef name) { return op_.getArguments().getAs<FloatAttr>(name).getValueAsDouble(); }
+
+  /// torch.nn.functional.cosine_embedding_loss.
+  mlir::Value cosine() {
+    auto dot = [&](mlir::Value a, mlir::Value b) { return sum_of_vectors(product(a, b)); };
+    mlir::Value a = inputs_[0], b = inputs_[1];
+    return map("cosine_embedding_loss", {dot(a, b), dot(a, a), dot(b, b), inputs_[2]}, {number("margin")});
+  }
+
+  /// torch.nn.functional.triplet_margin_loss.
+  mlir::Value triplet() {
+    const double p = number("p"), eps = number("eps");
+    auto distance = [&](mlir::Value a, mlir::Value b) {
+      mlir::Value difference = map("add", {map("sub", {a, b}, {})}, {eps});
+      return map("norm_root", {sum_of_vectors(map("power_of_size", {difference}, {p}))}, {p});
+    };
+    mlir::Value negative = distance(inputs_[0], inputs_[2]);
+    if (op_.getArguments().getAs<BoolAttr>("swap").getValue())
+      negative = map("minimum", {negative, distance(inputs_[1], inputs_[2])}, {});
+    return map("triplet_margin_loss", {distance(inputs_[0], inputs_[1]), negative}, {number("margin")});
+  }
+
   DenseF64ArrayAttr own_numbers(const ir::ElementFunction& function) {
     SmallVector<double> values;
     for (StringRef name : function.arguments) {
@@ -94,7 +143,7 @@ class Loss {
   mlir::Value constant(double value) {
     Builder& b = with_.builder;
     return with_
-        .make<nn::ConstantOp>(with_.scalar(), op_.getTarget(), b.getDenseF64ArrayAttr({value}), b.getDenseI64ArrayAttr({}))
+        .make<nn::ConstantOp>(with_.scalar(), op_.getInputs()[1], b.getDenseF64ArrayAttr({value}), b.getDenseI64ArrayAttr({}))
         ->getResult(0);
   }
   mlir::Value inverse_count(mlir::Value like, ArrayRef<int64_t> dims) {
@@ -143,7 +192,7 @@ class Loss {
     auto weights = [&](double epsilon) -> mlir::Value {
       mlir::Value q =
           with_
-              .make<nn::TargetWeightsOp>(type, op_.getTarget(), b.getI64IntegerAttr(type.getDimSize(dim)),
+              .make<nn::TargetWeightsOp>(type, op_.getInputs()[1], b.getI64IntegerAttr(type.getDimSize(dim)),
                                          b.getI64IntegerAttr(ignored ? ignored.getInt() : -100), b.getF64FloatAttr(epsilon))
               ->getResult(0);
       return weight ? product(q, weight) : q;
@@ -161,7 +210,8 @@ class Loss {
 
   nn::LossOp op_;
   Replacement with_;
-  mlir::Value x_, target_;  ///< in f32
+  SmallVector<mlir::Value> inputs_;  ///< in f32, as are
+  mlir::Value x_, target_;           ///< the first two
   bool undivided_, mean_ = true;
   bool by_batch_ = false;  ///< the mean is one over the first dimension alone
 };

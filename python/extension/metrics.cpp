@@ -5,7 +5,11 @@
 #include "python/extension/errors.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,16 +22,26 @@ void add_metrics(nb::module_& module) {
       .def(
           "__init__", [](Metrics* self, const SharedModel& model) { new (self) Metrics(value_of(Metrics::of(model.model))); },
           "model"_a)
-      .def_prop_ro("output", &Metrics::output, "The number of the output that the loss is of.")
       .def_prop_ro(
-          "target", [](const Metrics& self) { return self.target(); }, "The target's name.")
+          "inputs",
+          [](const Metrics& self) {
+            std::vector<std::pair<std::string, std::optional<size_t>>> made;
+            for (const LossInput& input : self.inputs()) made.emplace_back(input.name, input.output);
+            return made;
+          },
+          "What the loss takes: names, each with its number among the model's outputs, or None where it is data.")
       .def(
           "add",
-          [](Metrics& self, nb::handle output, nb::handle target, int64_t rows) {
-            const GivenArray found(output, "the output", ""), wanted(target, "the target", "");
-            if (auto done = self.add(found.view(), wanted.view(), rows); !done) raise(done.error());
+          [](Metrics& self, const std::vector<nb::handle>& tensors, int64_t rows) {
+            std::vector<std::unique_ptr<GivenArray>> given;
+            std::vector<TensorView> views;
+            for (const nb::handle& tensor : tensors) {
+              const std::string name = given.size() < self.inputs().size() ? self.inputs()[given.size()].name : "";
+              views.push_back(given.emplace_back(std::make_unique<GivenArray>(tensor, "'" + name + "'", ""))->view());
+            }
+            if (auto done = self.add(views, rows); !done) raise(done.error());
           },
-          "output"_a, "target"_a, "rows"_a, "Adds a batch of `rows` rows.")
+          "tensors"_a, "rows"_a, "Adds a batch of `rows` rows: a tensor for each of `inputs`.")
       .def_prop_ro(
           "loss", [](const Metrics& self) { return self.result().loss; }, "The mean loss; None where there is none.")
       .def_prop_ro(

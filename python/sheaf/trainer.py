@@ -76,7 +76,8 @@ class Trainer(_sheaf.Trainer):
         for batch in batches:
             given = self._named(batch)
             found = self._evaluation.run({name: given[name] for name in inputs})
-            metrics.add(found if len(self.model.outputs) == 1 else found[metrics.output], given[metrics.target], self._rows(given))
+            outputs = [found] if len(self.model.outputs) == 1 else found
+            metrics.add([given[name] if output is None else outputs[output] for name, output in metrics.inputs], self._rows(given))
         return {**({} if metrics.loss is None else {"loss": metrics.loss}), **metrics.metrics, "rows": metrics.rows}
 
     def _named(self, batch):

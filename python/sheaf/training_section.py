@@ -1,5 +1,7 @@
 """The training section of a model file, from the arguments of sheaf.compile."""
 import inspect
+import json
+from pathlib import Path
 
 from .error import Error
 
@@ -21,24 +23,40 @@ class Section:
             if needed not in section:
                 raise Error(f"the training section has no {needed}: give {needed}=… to sheaf.compile")
         if "loss" in self.given and "targets" not in self.given:
-            output = self._output(section["loss"], outputs())
-            name, target = _target(section["loss"]["type"], output)
-            section["targets"] = {name: target}
-            section["loss"] = {**section["loss"], "inputs": [output.name, name]}
-            section.setdefault("metrics", []) if "metrics" in self.given or name != "label" else section.update(metrics=["accuracy"])
+            self._infer_targets(section, outputs())
         return section
 
-    @staticmethod
-    def _output(loss, outputs):
-        wanted = [output for output in outputs if output.name in loss.get("inputs", [])] or outputs
-        return wanted[0]
+    def _infer_targets(self, section, outputs):
+        """The loss's outputs, in the model's order unless the loss has "inputs", and the target that goes with the first of them."""
+        loss = section["loss"]
+        roles = _roles(loss["type"])
+        outputs = [output for output in outputs if output.name in loss.get("inputs", [])] or outputs
+        if len(outputs) < roles.count("output"):
+            raise Error(f"{loss['type']} takes {roles.count('output')} outputs; the model has {len(outputs)}")
+        name, target = _target(loss["type"], outputs[0])
+        left = iter(outputs)
+        section["loss"] = {**loss, "inputs": [name if role == "target" else next(left).name for role in roles]}
+        section.pop("targets", None)
+        if "target" in roles:
+            section["targets"] = {name: target}
+        section.setdefault("metrics", []) if "metrics" in self.given or name != "label" else section.update(metrics=["accuracy"])
+
+
+def _roles(loss):
+    """Of each thing that a loss takes, in its order, whether it is an "output" or a "target"."""
+    losses = json.loads((Path(__file__).parent / "model.schema.json").read_text())["properties"]["training"]["properties"]["loss"]["allOf"]
+    for case in losses:
+        if case["if"]["properties"]["type"]["const"] == loss:
+            return [item["role"] for item in case["then"]["properties"]["inputs"]["prefixItems"]]
+    return ["output", "target"]  # the compiler says that there is no such loss
 
 
 def _target(loss, output):
     """(name, declaration) of the target that `loss` compares `output` with."""
     if loss in _CLASSES:
         return "label", {"shape": [size for i, size in enumerate(output.shape) if i != 1], "dtype": "int64"}
-    return "target", {"shape": list(output.shape), "dtype": "float32"}
+    vectors = loss == "CosineEmbeddingLoss"  # a target each
+    return "target", {"shape": list(output.shape)[:-1] if vectors else list(output.shape), "dtype": "float32"}
 
 
 def _loss(loss):

@@ -212,6 +212,33 @@ def test_a_loss_that_is_not_finite_names_the_layer(plan):
     assert trainer.steps == 0 and all((value == before[name]).all() for name, value in trainer.model.state_dict().items())
 
 
+class Heads(nn.Module):
+    """Several outputs of one body."""
+    def __init__(self, count, positive=()):
+        super().__init__()
+        torch.manual_seed(0)
+        self.body, self.heads, self.positive = nn.Linear(6, 8), nn.ModuleList(nn.Linear(8, 3) for _ in range(count)), positive
+
+    def forward(self, x):
+        x = torch.tanh(self.body(x))
+        return tuple(head(x).exp() if i in self.positive else head(x) for i, head in enumerate(self.heads))
+
+
+@pytest.mark.parametrize("criterion, heads, order", [
+    (nn.TripletMarginLoss(p=1, swap=True), Heads(3), [0, 1, 2]), (nn.GaussianNLLLoss(full=True), Heads(2, {1}), [0, None, 1]),
+    (nn.CosineEmbeddingLoss(margin=0.2), Heads(2), [0, 1, None]), (nn.MarginRankingLoss(margin=0.5), Heads(2), [0, 1, None])],
+    ids=lambda value: type(value).__name__)
+def test_losses_of_several_outputs(criterion, heads, order):
+    shape = (20,) if isinstance(criterion, nn.CosineEmbeddingLoss) else (20, 3)
+    target = torch.randn(shape, generator=torch.Generator().manual_seed(1)).sign()
+    batch = (X, target) if None in order else (X,)
+    trainer = sheaf.Model(compiled(heads, loss=criterion, optimizer="SGD")).trainer("cpu:0,cpu:1", batch=20)
+    outputs = heads(X)
+    loss = criterion(*[target if i is None else outputs[i] for i in order]).item()
+    assert trainer.evaluate([batch])["loss"] == pytest.approx(loss, abs=1e-5)
+    assert trainer.step(*batch) == pytest.approx(loss, abs=1e-5)
+
+
 def test_the_training_section(tmp_path):
     module = net()
     described = compiled(module, loss=nn.CrossEntropyLoss(label_smoothing=0.1, weight=torch.tensor([1.0, 2.0, 3.0])),

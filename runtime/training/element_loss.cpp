@@ -11,39 +11,74 @@ namespace sheaf {
 namespace {
 
 using Arguments = ElementLossArguments;
+using Inputs = ElementLoss::Inputs;
 
 double log_at_least_minus_100(double x) { return std::max(std::log(x), -100.0); }
 /// log(1 + e^-x), without overflow.
 double softplus_of_minus(double x) { return std::log1p(std::exp(-std::fabs(x))) + std::max(-x, 0.0); }
 
-double mse(double x, double t, const Arguments&) { return (x - t) * (x - t); }
-double l1(double x, double t, const Arguments&) { return std::fabs(x - t); }
-double smooth_l1(double x, double t, const Arguments& a) {
-  const double distance = std::fabs(x - t), beta = a.number("beta", 1);
+double mse(Inputs in, const Arguments&) { return (in[0][0] - in[1][0]) * (in[0][0] - in[1][0]); }
+double l1(Inputs in, const Arguments&) { return std::fabs(in[0][0] - in[1][0]); }
+double smooth_l1(Inputs in, const Arguments& a) {
+  const double distance = std::fabs(in[0][0] - in[1][0]), beta = a.number("beta", 1);
   return distance < beta ? 0.5 * distance * distance / beta : distance - 0.5 * beta;
 }
-double huber(double x, double t, const Arguments& a) {
-  const double distance = std::fabs(x - t), delta = a.number("delta", 1);
+double huber(Inputs in, const Arguments& a) {
+  const double distance = std::fabs(in[0][0] - in[1][0]), delta = a.number("delta", 1);
   return distance <= delta ? 0.5 * distance * distance : delta * (distance - 0.5 * delta);
 }
-double bce(double x, double t, const Arguments&) {
+double bce(Inputs in, const Arguments&) {
+  const double x = in[0][0], t = in[1][0];
   return -t * log_at_least_minus_100(x) - (1 - t) * log_at_least_minus_100(1 - x);
 }
-double bce_with_logits(double x, double t, const Arguments& a) {
+double bce_with_logits(Inputs in, const Arguments& a) {
+  const double x = in[0][0], t = in[1][0];
   return (1 - t) * x + (1 + (a.pos_weight - 1) * t) * softplus_of_minus(x);
 }
-double kl_div(double x, double t, const Arguments& a) {
+double kl_div(Inputs in, const Arguments& a) {
+  const double x = in[0][0], t = in[1][0];
   if (a.flag("log_target", false)) return std::exp(t) * (t - x);
   return (t == 0 ? 0 : t * std::log(t)) - t * x;
 }
-double poisson_nll(double x, double t, const Arguments& a) {
+double poisson_nll(Inputs in, const Arguments& a) {
+  const double x = in[0][0], t = in[1][0];
   const double value = a.flag("log_input", true) ? std::exp(x) - t * x : x - t * std::log(x + a.number("eps", 1e-8));
   if (!a.flag("full", false) || !(t > 1)) return value;
   return value + t * std::log(t) - t + 0.5 * std::log(2 * std::numbers::pi * t);
 }
-double soft_margin(double x, double t, const Arguments&) { return softplus_of_minus(t * x); }
-double hinge_embedding(double x, double t, const Arguments& a) {
+double gaussian_nll(Inputs in, const Arguments& a) {
+  const double d = in[0][0] - in[1][0], variance = std::max(in[2][0], a.number("eps", 1e-6));
+  const double value = 0.5 * (std::log(variance) + d * d / variance);
+  return a.flag("full", false) ? value + 0.5 * std::log(2 * std::numbers::pi) : value;
+}
+double soft_margin(Inputs in, const Arguments&) { return softplus_of_minus(in[1][0] * in[0][0]); }
+double hinge_embedding(Inputs in, const Arguments& a) {
+  const double x = in[0][0], t = in[1][0];
   return (t == 1 ? 0 : std::max(a.number("margin", 1) - x, 0.0)) + (t == -1 ? 0 : x);
+}
+double margin_ranking(Inputs in, const Arguments& a) {
+  return std::max(0.0, a.number("margin", 0) - in[2][0] * (in[0][0] - in[1][0]));
+}
+double cosine_embedding(Inputs in, const Arguments& a) {
+  double dot = 0, first = 1e-12, second = 1e-12;  // torch's own
+  for (size_t i = 0; i < in[0].size(); ++i) {
+    dot += in[0][i] * in[1][i];
+    first += in[0][i] * in[0][i];
+    second += in[1][i] * in[1][i];
+  }
+  const double cosine = dot / std::sqrt(first * second);
+  return in[2][0] == 1 ? 1 - cosine : in[2][0] == -1 ? std::max(0.0, cosine - a.number("margin", 0)) : 0;
+}
+double triplet_margin(Inputs in, const Arguments& a) {
+  const double p = a.number("p", 2), eps = a.number("eps", 1e-6);
+  const auto distance = [&](size_t x, size_t y) {
+    double sum = 0;
+    for (size_t i = 0; i < in[x].size(); ++i) sum += std::pow(std::fabs(in[x][i] - in[y][i] + eps), p);
+    return std::pow(sum, 1 / p);
+  };
+  double negative = distance(0, 2);
+  if (a.flag("swap", false)) negative = std::min(negative, distance(1, 2));
+  return std::max(0.0, a.number("margin", 1) + distance(0, 1) - negative);
 }
 
 }  // namespace
@@ -64,12 +99,16 @@ const ElementLoss* find_element_loss(const std::string& type) {
       {"L1Loss", l1},
       {"SmoothL1Loss", smooth_l1},
       {"HuberLoss", huber},
-      {"BCELoss", bce, ElementLoss::yes_or_no, 0.5},
-      {"BCEWithLogitsLoss", bce_with_logits, ElementLoss::yes_or_no},
-      {"KLDivLoss", kl_div, ElementLoss::shares},
+      {"BCELoss", bce, 2, false, ElementLoss::yes_or_no, 0.5},
+      {"BCEWithLogitsLoss", bce_with_logits, 2, false, ElementLoss::yes_or_no},
+      {"KLDivLoss", kl_div, 2, false, ElementLoss::shares},
       {"PoissonNLLLoss", poisson_nll},
+      {"GaussianNLLLoss", gaussian_nll, 3},
       {"SoftMarginLoss", soft_margin},
       {"HingeEmbeddingLoss", hinge_embedding},
+      {"MarginRankingLoss", margin_ranking, 3},
+      {"CosineEmbeddingLoss", cosine_embedding, 3, true},
+      {"TripletMarginLoss", triplet_margin, 3, true},
   };
   const auto found = std::ranges::find(rows, type, &ElementLoss::type);
   return found == rows.end() ? nullptr : &*found;

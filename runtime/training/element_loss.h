@@ -1,4 +1,4 @@
-// Losses of a single element and its target, on the host.
+// Losses that are sums over elements or vectors, on the host.
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// The inputs of an element's loss besides x and its target. Missing arguments have PyTorch's defaults.
+/// What an element's loss uses besides its inputs. Missing arguments have PyTorch's defaults.
 struct ElementLossArguments {
   const Json& named;      ///< the training section's
   double pos_weight = 1;  ///< the element's
@@ -21,13 +21,18 @@ struct ElementLoss {
   /// The kind of its targets: any numbers, shares of a whole from 0 to 1, or yes and no.
   enum Targets { numbers, shares, yes_or_no };
 
+  /// What one number of the loss is of: of each input its element, or the vector along the last dimension.
+  using Inputs = std::span<const std::span<const double>>;
+
   std::string type;
-  double (*of)(double x, double target, const ElementLossArguments& arguments);
+  double (*of)(Inputs inputs, const ElementLossArguments& arguments);
+  size_t inputs = 2;  ///< as many as torch's forward() takes, in its order
+  bool vectors = false;
   Targets targets = numbers;
   double yes_above = 0;  ///< of yes_or_no: an output above it means yes
 };
 
-/// The row of a loss; null if it doesn't compare each element with its own target.
+/// The row of a loss; null of one of classes.
 const ElementLoss* find_element_loss(const std::string& type);
 
 }  // namespace sheaf

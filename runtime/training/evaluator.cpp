@@ -31,7 +31,11 @@ Result<Evaluator> Evaluator::make(const Model& model, std::shared_ptr<const Devi
     SHEAF_ASSIGN(auto found, place(input.name));
     evaluator.input_places_.push_back(found);
   }
-  SHEAF_ASSIGN(evaluator.target_place_, place(loss.target));
+  for (const LossInput& input : loss.inputs) {
+    if (input.output) continue;
+    SHEAF_ASSIGN(auto found, place(input.name));
+    evaluator.loss_places_.push_back(found);
+  }
   SHEAF_ASSIGN(evaluator.whole_, evaluator.bind(model, devices, evaluator.batch_size_, options));
   if (const int64_t rest = data.rows() % evaluator.batch_size_; rest > 0) {
     SHEAF_ASSIGN(evaluator.rest_, evaluator.bind(model, devices, rest, options));
@@ -42,13 +46,18 @@ Result<Evaluator> Evaluator::make(const Model& model, std::shared_ptr<const Devi
 Result<Evaluator::Bound> Evaluator::bind(const Model& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
                                          const BindOptions& options) const {
   SHEAF_ASSIGN(auto session, model.bind(std::move(devices), rows, options));
-  Bound bound{std::move(session), {}, {}};
+  Bound bound{std::move(session), {}, {}, {}};
   for (size_t i = 0; i < model.outputs().size(); ++i) {
     SHEAF_ASSIGN(auto tensor, make_tensor(model.outputs()[i].dtype, bound.session.output_shape(i)));
     bound.outputs.push_back(std::move(tensor));
   }
-  SHEAF_ASSIGN(auto target, make_tensor(data_->source(target_place_).dtype(), data_->source(target_place_).batch_shape(rows)));
-  bound.target = std::move(target);
+  for (const size_t at : loss_places_) {
+    SHEAF_ASSIGN(auto tensor, make_tensor(data_->source(at).dtype(), data_->source(at).batch_shape(rows)));
+    bound.data.push_back(std::move(tensor));
+  }
+  size_t next = 0;  // the tensors stay where they are when `bound` moves
+  for (const LossInput& input : loss_.inputs)
+    bound.inputs.push_back(input.output ? &bound.outputs[*input.output] : &bound.data[next++]);
   return bound;
 }
 
@@ -56,7 +65,7 @@ RowsRead Evaluator::rows_needed(const Session& session) const {
   RowsRead needed(data_->values().size());
   for (size_t i = 0; i < input_places_.size(); ++i) needed[input_places_[i]] = {session.binding().rows_read()[i]};
   // The outputs come to every process, which compares them itself.
-  needed[target_place_] = {{0, data_->source(target_place_).batch_dim() < 0 ? 1 : session.batch()}};
+  for (const size_t at : loss_places_) needed[at] = {{0, data_->source(at).batch_dim() < 0 ? 1 : session.batch()}};
   return needed;
 }
 
@@ -65,11 +74,13 @@ Result<void> Evaluator::add(Bound& bound, const Batch& batch, EvaluationSums& su
   std::vector<void*> out;
   for (const size_t place : input_places_) in.push_back(batch.buffers[place]);
   for (const HostTensor& output : bound.outputs) out.push_back(address_of<void*>(output));
-  if (!bound.target.bytes.empty())
-    std::memcpy(bound.target.bytes.data(), batch.buffers[target_place_], bound.target.bytes.size());
+  for (size_t i = 0; i < bound.data.size(); ++i) {
+    auto& to = bound.data[i].bytes;
+    if (!to.empty()) std::memcpy(to.data(), batch.buffers[loss_places_[i]], to.size());
+  }
   if (auto ok = bound.session.run(in, out, run_); !ok)
     return ok.error().note("in evaluation, rows from " + std::to_string(batch.position * batch_size_));
-  return add_batch(loss_, bound.outputs[loss_.output_index], bound.target, sums);
+  return add_batch(loss_, bound.inputs, sums);
 }
 
 Result<std::optional<Evaluation>> Evaluator::run(const std::function<bool()>& stopped) {

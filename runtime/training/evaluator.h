@@ -28,7 +28,8 @@ class Evaluator {
   struct Bound {
     Session session;
     std::vector<HostTensor> outputs;
-    HostTensor target;
+    std::vector<HostTensor> data;           ///< that the loss takes, in its order,
+    std::vector<const HostTensor*> inputs;  ///< of it: outputs and data
   };
   Evaluator(const Dataset& data, LossSection loss, int64_t batch_size)
       : data_(&data), loss_(std::move(loss)), batch_size_(batch_size) {}
@@ -42,7 +43,7 @@ class Evaluator {
   LossSection loss_;
   int64_t batch_size_;
   std::vector<size_t> input_places_;  ///< of the model's inputs, among the data's values
-  size_t target_place_ = 0;
+  std::vector<size_t> loss_places_;   ///< of the data that the loss takes
   std::optional<Bound> whole_, rest_;
   RunOptions run_;
 };

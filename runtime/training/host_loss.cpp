@@ -66,34 +66,58 @@ void add_probabilities(const LossSection& loss, const HostTensor& output, const 
   }
 }
 
-}  // namespace
-
-Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums) {
-  const size_t per_target = loss.classes ? static_cast<size_t>(loss.class_count) : 1;
-  if (count_of(output) != count_of(target) * per_target) {
-    return Error("output '" + loss.output + "' of shape " + shape_text(output.shape) + " and target '" + loss.target +
-                 "' of shape " + shape_text(target.shape) + " can't be compared by " + loss.type);
-  }
-  if (loss.classes) {
-    add_classes(loss, output, target, sums);
-    return {};
-  }
-  if (loss.probabilities) {
-    add_probabilities(loss, output, target, sums);
-    return {};
-  }
-  const ElementLoss* row = loss.element();
-  if (!row) return Error("losses of type '" + loss.type + "' are unknown here");
+/// Of an element of each input, or of their vectors. An input with fewer serves as many of the others' with each.
+void add_elements(const LossSection& loss, const ElementLoss& row, std::span<const HostTensor* const> inputs,
+                  EvaluationSums& sums) {
+  const HostTensor& x = *inputs[0];
+  const size_t width = row.vectors ? static_cast<size_t>(x.shape.back()) : 1, terms = count_of(x) / width;
+  std::vector<std::vector<double>> numbers(inputs.size());
+  std::vector<std::span<const double>> views(inputs.size());
   ElementLossArguments arguments{loss.arguments};
-  for (size_t i = 0; i < count_of(output); ++i) {
-    const double x = number_at(output, i), y = number_at(target, i);
+  for (size_t i = 0; i < terms; ++i) {
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      const size_t count = count_of(*inputs[k]), each = std::max<size_t>(1, count / terms);
+      numbers[k].clear();
+      for (size_t j = 0; j < each; ++j) numbers[k].push_back(number_at(*inputs[k], i * count / terms + j));
+      views[k] = numbers[k];
+    }
     // The last dimension is the innermost, so weights along it repeat.
     arguments.pos_weight = weight_of(loss.pos_weight, i);
-    sums.loss += weight_of(loss.weight, i) * row->of(x, y, arguments);
-    if (row->targets == ElementLoss::yes_or_no) sums.metrics.add_yes_or_no(loss, x > row->yes_above, y > 0.5);
-    else sums.metrics.add_number(x, y);
+    sums.loss += weight_of(loss.weight, i) * row.of(views, arguments);
+    if (row.targets == ElementLoss::yes_or_no) sums.metrics.add_yes_or_no(loss, views[0][0] > row.yes_above, views[1][0] > 0.5);
+    else if (row.inputs == 2) sums.metrics.add_number(views[0][0], views[1][0]);
   }
-  sums.weight += static_cast<double>(loss.by_batch && !output.shape.empty() ? output.shape[0] : count_of(output));
+  sums.weight += static_cast<double>(loss.by_batch && !x.shape.empty() ? x.shape[0] : static_cast<int64_t>(terms));
+}
+
+/// Whether all inputs of a loss of elements or vectors have as many as the first.
+bool fit(const ElementLoss& row, std::span<const HostTensor* const> inputs) {
+  const HostTensor& x = *inputs[0];
+  if (row.vectors && (x.shape.empty() || x.shape.back() < 1)) return false;
+  const size_t last = x.shape.empty() ? 1 : static_cast<size_t>(std::max<int64_t>(x.shape.back(), 1));
+  for (const HostTensor* input : inputs.subspan(1))
+    if (count_of(*input) != count_of(x) && (row.inputs == 2 || count_of(*input) * last != count_of(x))) return false;
+  return true;
+}
+
+}  // namespace
+
+Result<void> add_batch(const LossSection& loss, std::span<const HostTensor* const> inputs, EvaluationSums& sums) {
+  const ElementLoss* row = loss.element();
+  if (!row && !loss.classes && !loss.probabilities) return Error("losses of type '" + loss.type + "' are unknown here");
+  const size_t per_target = loss.classes ? static_cast<size_t>(loss.class_count) : 1;
+  if (inputs.size() != (row ? row->inputs : 2) ||
+      (row ? !fit(*row, inputs) : count_of(*inputs[0]) != count_of(*inputs[1]) * per_target)) {
+    std::string what;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string name = i < loss.inputs.size() ? "'" + loss.inputs[i].name + "' " : "";
+      what += (i == 0 ? "" : i + 1 == inputs.size() ? " and " : ", ") + name + "of shape " + shape_text(inputs[i]->shape);
+    }
+    return Error(what + " can't be compared by " + loss.type);
+  }
+  if (loss.classes) add_classes(loss, *inputs[0], *inputs[1], sums);
+  else if (loss.probabilities) add_probabilities(loss, *inputs[0], *inputs[1], sums);
+  else add_elements(loss, *row, inputs, sums);
   return {};
 }
 
@@ -109,12 +133,12 @@ Evaluation evaluation_of(const LossSection& loss, const EvaluationSums& sums, in
   return found;
 }
 
-bool needs_check(const LossSection& loss) { return loss.classes || loss.type == "BCELoss"; }
+bool needs_check(const LossSection& loss, size_t input) { return input == 1 && (loss.classes || loss.type == "BCELoss"); }
 
-Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim,
-                           int64_t first_row) {
+Result<void> check_input(const LossSection& loss, size_t input, const std::string& option, const HostTensor& target,
+                         int rows_dim, int64_t first_row) {
   const bool binary = loss.type == "BCELoss";
-  if (!needs_check(loss)) return {};
+  if (!needs_check(loss, input)) return {};
   const auto fits = [&](size_t i) {
     if (binary) return number_at(target, i) >= 0 && number_at(target, i) <= 1;  // not a NaN
     const int64_t value = integer_at(target, i);
@@ -126,7 +150,7 @@ Result<void> check_targets(const LossSection& loss, const std::string& option, c
     for (size_t d = target.shape.size(); rows_dim >= 0 && d-- > static_cast<size_t>(rows_dim) + 1;)
       row /= static_cast<size_t>(target.shape[d]);
     if (rows_dim >= 0) row %= static_cast<size_t>(target.shape[static_cast<size_t>(rows_dim)]);
-    const std::string where = option + ": target '" + loss.target + "' of row " +
+    const std::string where = option + ": target '" + loss.inputs[input].name + "' of row " +
                               std::to_string(first_row + static_cast<int64_t>(row)) + " (from 0) is ";
     if (binary) {
       std::array<char, 32> number{};

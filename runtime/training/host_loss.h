@@ -7,6 +7,8 @@
 #include "runtime/training/metric_sums.h"
 #include "runtime/training/record.h"
 
+#include <span>
+
 namespace sheaf {
 
 /// Sums over the rows seen so far.
@@ -16,19 +18,20 @@ struct EvaluationSums {
   MetricSums metrics;
 };
 
-/// Adds one batch to the loss and to the metrics in `loss.metrics`. Error: output and target don't fit each other.
-Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums);
+/// Adds one batch, a tensor for each of `loss.inputs`, to the loss and to the metrics in `loss.metrics`. Error: they don't fit
+/// each other.
+Result<void> add_batch(const LossSection& loss, std::span<const HostTensor* const> inputs, EvaluationSums& sums);
 
 /// The results over `rows` rows; the time isn't measured.
 Evaluation evaluation_of(const LossSection& loss, const EvaluationSums& sums, int64_t rows);
 
-/// Whether this loss limits its targets, so that check_targets() has something to check.
-bool needs_check(const LossSection& loss);
+/// The loss limits what this input of it may be: check_input() has something to check.
+bool needs_check(const LossSection& loss, size_t input);
 
-/// Checks that every class target is in [0, C) or ignore_index, and every target of BCELoss in [0, 1]; accepts other losses.
-/// The error names row and value; `option` is the data's origin, `rows_dim` the target's dimension of rows, and
-/// `first_row` the number of the tensor's first row.
-Result<void> check_targets(const LossSection& loss, const std::string& option, const HostTensor& target, int rows_dim,
-                           int64_t first_row = 0);
+/// Every class target is in [0, C) or ignore_index, every target of BCELoss in [0, 1]; nothing to check elsewhere.
+/// The error names row and value; `option` is the data's origin, `rows_dim` the tensor's dimension of rows, and
+/// `first_row` the number of its first one.
+Result<void> check_input(const LossSection& loss, size_t input, const std::string& option, const HostTensor& tensor,
+                         int rows_dim, int64_t first_row = 0);
 
 }  // namespace sheaf

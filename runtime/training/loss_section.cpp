@@ -34,22 +34,22 @@ Result<LossSection> loss_section(const Plan& plan) {
   const Json& arguments = member_of(loss, "arguments");
   LossSection section;
   section.type = text(member_of(loss, "type"));
-  const Value* target = nullptr;
-  bool found = false;
+  const auto is_data = [&](const std::string& name) {
+    return std::ranges::any_of(plan.train.values, [&](const Value& value) {
+      return (value.role == Value::target || value.role == Value::input) && value.name == name;
+    });
+  };
   for (const Json& input : inputs.is_array() ? inputs : Json::array()) {
-    const std::string name = text(input);
-    for (size_t i = 0; i < plan.infer.outputs.size() && !found; ++i) {
-      if (plan.infer.outputs[i].name != name) continue;
-      found = true;
-      section.output = name;
-      section.output_index = i;
-    }
-    for (const Value& value : plan.train.values) {
-      if (value.role == Value::target && value.name == name) target = &value;
-    }
+    LossInput& taken = section.inputs.emplace_back(LossInput{text(input), std::nullopt});
+    const auto output = std::ranges::find(plan.infer.outputs, taken.name, &Output::name);
+    if (output != plan.infer.outputs.end()) taken.output = static_cast<size_t>(output - plan.infer.outputs.begin());
+    else if (!is_data(taken.name))
+      return refuse("training.loss: '" + taken.name + "' is no output of the model, target or input");
   }
-  if (!found || !target) return refuse("training.loss: its inputs are not an output of the model and a target");
-  section.target = target->name;
+  const ElementLoss* element = section.element();
+  if (section.inputs.size() != (element ? element->inputs : 2) ||
+      std::ranges::none_of(section.inputs, [](const LossInput& input) { return input.output.has_value(); }))
+    return refuse("training.loss: its inputs are not outputs of the model and targets");
   section.sum = text(member_of(arguments, "reduction")) == "sum";
   if (const Json& ignored = member_of(arguments, "ignore_index"); ignored.is_number_integer())
     section.ignore_index = ignored.get<int64_t>();
@@ -65,17 +65,25 @@ Result<LossSection> loss_section(const Plan& plan) {
       section.metrics.push_back(row.metric);
   }
 
-  const bool integer = target->dtype == DType::int64 || target->dtype == DType::int32 || target->dtype == DType::uint8;
-  section.classes = integer && (section.type == "CrossEntropyLoss" || section.type == "NLLLoss");
+  if (section.type != "CrossEntropyLoss" && section.type != "NLLLoss") return section;
+  const auto value_of = [&](const LossInput& input) -> const Value& {
+    if (input.output) return plan.infer.values[static_cast<size_t>(plan.infer.outputs[*input.output].value)];
+    return *std::ranges::find_if(plan.train.values, [&](const Value& value) {
+      return (value.role == Value::target || value.role == Value::input) && value.name == input.name;
+    });
+  };
+  const DType target = value_of(section.inputs[1]).dtype;
+  const bool integer = target == DType::int64 || target == DType::int32 || target == DType::uint8;
+  section.classes = integer;
   section.probabilities = !integer && section.type == "CrossEntropyLoss";
   if (!section.classes && !section.probabilities) return section;
-  const auto& shape = plan.infer.values[static_cast<size_t>(plan.infer.outputs[section.output_index].value)].shape;
+  const auto& shape = value_of(section.inputs[0]).shape;
   section.class_dim = shape.size() > 1 ? 1 : 0;
   if (shape.empty() || !shape[static_cast<size_t>(section.class_dim)].is_static())
-    return refuse("training.loss: output '" + section.output + "' has no fixed number of classes");
+    return refuse("training.loss: '" + section.inputs[0].name + "' has no fixed number of classes");
   section.class_count = shape[static_cast<size_t>(section.class_dim)].constant;
   if (!section.weight.empty() && std::ssize(section.weight) != section.class_count)
-    return refuse("training.loss: 'weight' has another number of entries than output '" + section.output + "' has classes");
+    return refuse("training.loss: 'weight' has another number of entries than '" + section.inputs[0].name + "' has classes");
   return section;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/training/element_loss.h"
 #include "runtime/base/error.h"
+#include "sheaf/metrics.h"
 
 #include <algorithm>
 #include <string>
@@ -13,12 +14,10 @@
 namespace sheaf {
 
 struct LossSection {
-  std::string type;    ///< "CrossEntropyLoss", …
-  std::string output;  ///< name of the model's output that it compares,
-  size_t output_index = 0;
-  std::string target;     ///< and of the target
-  bool sum = false;       ///< "reduction": "sum"
-  bool by_batch = false;  ///< "batchmean": the mean is only over the first dimension
+  std::string type;               ///< "CrossEntropyLoss", …
+  std::vector<LossInput> inputs;  ///< what it takes, in the order of torch's forward()
+  bool sum = false;               ///< "reduction": "sum"
+  bool by_batch = false;          ///< "batchmean": the mean is only over the first dimension
   int64_t ignore_index = -100;
   double label_smoothing = 0;
   std::vector<double> weight;      ///< by class; for binary cross entropy by entry of the last dimension, or one for all
@@ -39,7 +38,7 @@ struct LossSection {
 };
 
 /// Reads the plan's training section. Its metrics are those that the model file selects; all_metrics() has the others. Errors,
-/// located at the plan: it has none; a loss that doesn't compare an output of the model with a target.
+/// located at the plan: it has none; a loss of something else than outputs of the model and data, or of none of its outputs.
 Result<LossSection> loss_section(const Plan& plan);
 
 /// All metrics that this loss allows.

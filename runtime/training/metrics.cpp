@@ -3,8 +3,10 @@
 
 #include "runtime/base/exception.h"
 #include "runtime/session/model_state.h"
+#include "runtime/training/dataset.h"
 #include "runtime/training/host_loss.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace sheaf {
@@ -20,7 +22,7 @@ Result<HostTensor> copy_of(const TensorView& view) {
 
 struct Metrics::State {
   LossSection loss;
-  ValueInfo output, target;
+  std::vector<ValueInfo> declared;  ///< its inputs
   EvaluationSums sums;
   int64_t rows = 0;
 };
@@ -30,33 +32,39 @@ Metrics::Metrics(Metrics&&) noexcept = default;
 Metrics& Metrics::operator=(Metrics&&) noexcept = default;
 Metrics::~Metrics() = default;
 
-size_t Metrics::output() const { return state_->loss.output_index; }
-const std::string& Metrics::target() const { return state_->loss.target; }
+const std::vector<LossInput>& Metrics::inputs() const { return state_->loss.inputs; }
 
 Result<Metrics> Metrics::of(const Model& model) try {
   auto state = std::make_unique<State>();
   SHEAF_ASSIGN(state->loss, loss_section(model.plan()));
-  state->output = model.outputs()[state->loss.output_index];
-  for (const Value& value : model.plan()->train.values) {
-    if (value.role == Value::target && value.name == state->loss.target) state->target = describe_value(value, value.name);
-  }
+  const std::vector<ValueInfo> data = training_values(model.plan());
+  for (const LossInput& input : state->loss.inputs)
+    state->declared.push_back(input.output ? model.outputs()[*input.output]
+                                           : *std::ranges::find(data, input.name, &ValueInfo::name));
   return Metrics(std::move(state));
 } catch (...) {
   return error_of_exception();
 }
 
-Result<void> Metrics::add(const TensorView& output, const TensorView& target, int64_t rows) try {
+Result<void> Metrics::add(std::span<const TensorView> tensors, int64_t rows) try {
   State& state = *state_;
-  for (const auto& [given, declared] : {std::pair(&output, &state.output), std::pair(&target, &state.target)}) {
-    if (given->dtype != declared->dtype) {
-      return Error("'" + declared->name + "' is " + described(given->dtype, given->shape) + "; expected elements of " +
-                   std::string(name_of(declared->dtype)));
-    }
+  if (tensors.size() != state.declared.size()) {
+    return Error(state.loss.type + " takes " + std::to_string(state.declared.size()) + " tensors, found " +
+                 std::to_string(tensors.size()));
   }
-  SHEAF_ASSIGN(auto found, copy_of(output));
-  SHEAF_ASSIGN(auto wanted, copy_of(target));
-  SHEAF_TRY(check_targets(state.loss, "evaluation", wanted, state.target.batch_dim));
-  SHEAF_TRY(add_batch(state.loss, found, wanted, state.sums));
+  std::vector<HostTensor> copies;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const ValueInfo& declared = state.declared[i];
+    if (tensors[i].dtype != declared.dtype) {
+      return Error("'" + declared.name + "' is " + described(tensors[i].dtype, tensors[i].shape) + "; expected elements of " +
+                   std::string(name_of(declared.dtype)));
+    }
+    SHEAF_ASSIGN(copies.emplace_back(), copy_of(tensors[i]));
+    SHEAF_TRY(check_input(state.loss, i, "evaluation", copies[i], declared.batch_dim));
+  }
+  std::vector<const HostTensor*> inputs;
+  for (const HostTensor& copy : copies) inputs.push_back(&copy);
+  SHEAF_TRY(add_batch(state.loss, inputs, state.sums));
   state.rows += rows;
   return {};
 } catch (...) {

@@ -92,21 +92,22 @@ def batch_loss(case, module, rows):
     """The loss of a batch, its gradients added up: in one, or in micro-batches whose sums are divided by what the whole
     batch's would be."""
     spec, training = case.spec, case.spec["training"]
-    name = training["loss"].get("inputs", [None])[0]
 
     def loss_of(criterion, part):
         result = module(*[part[key] for key in spec["inputs"]])
-        if isinstance(result, tuple):
-            result = result[spec["outputs"].index(name)]
-        return criterion(result, part["y"])
+        names = training["loss"].get("inputs")
+        if not names:
+            return criterion(result, part["y"])
+        outputs = dict(zip(spec["outputs"], result)) if isinstance(result, tuple) else {names[0]: result}
+        return criterion(*[outputs[name] if name in outputs else part[name] for name in names])
 
     if not case.micro_batches:
         loss = loss_of(criterion_of(training), {key: values for key, (_, values) in rows.items()})
         loss.backward()
         return loss.detach()
-    total, divisor = 0, divisor_of(training, rows["y"][1])
+    total, divisor = 0, case.divisor or divisor_of(training, rows["y"][1])
     cut = {key: torch.chunk(values, case.micro_batches, axis) for key, (axis, values) in rows.items()}
-    for i in range(len(cut["y"])):
+    for i in range(len(cut[next(iter(cut))])):
         loss = loss_of(criterion_of(training, reduction="sum"), {key: parts[i] for key, parts in cut.items()}) / divisor
         loss.backward()
         total += loss.detach()
@@ -152,7 +153,7 @@ def make(case):
         seed = owners.get(tensor.data_ptr(), name)
         recipe["weights"][name] = {"seed": seed, "shape": list(tensor.shape), "low": low, "high": high, "dtype": NAMES[tensor.dtype]}
         weights[name] = precise(to_torch(drawn(seed, tensor.shape, low, high, NAMES[tensor.dtype])))
-    for name, declared in {**spec["inputs"], **spec["training"]["targets"]}.items():
+    for name, declared in {**spec["inputs"], **spec["training"].get("targets", {})}.items():
         shape = [case.rows if d == "batch" else d for d in declared["shape"]]
         low, high = case.targets.get(name) or input_range(name, declared, spec)
         dtype = CODES[declared.get("dtype", "float32")]

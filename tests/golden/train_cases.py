@@ -25,26 +25,28 @@ class Case:
     # Target → (lowest, highest) of what is drawn; integers are cut off towards zero.
     targets: dict = field(default_factory=dict)
     micro_batches: int = 0  # 0: the batch is run in one
+    divisor: int = 0  # what a mean over the batch divides by; 0: told by the loss and the target
 
 
 CASES = []
 
 
 def case(name, inputs, layers, target, loss, optimizer=None, batch=10, devices=USUAL, high=None, low=None, outputs=None, tolerance=1e-4,
-         rows=None, schedule=None, clip=None, micro=0, **more):
-    """`target`: its shape, or (shape, "int64") with `high` classes. `loss`: a type, or a dict. `rows` of the data: three
+         rows=None, schedule=None, clip=None, micro=0, divisor=0, **more):
+    """`target`: its shape, or (shape, "int64") with `high` classes; None: there is none. `loss`: a type, or a dict. `rows` of the data: three
     batches if not given, which is one epoch of the three steps."""
     spec = model(name, inputs, layers, outputs, **more)
     shape, dtype = target if isinstance(target, tuple) else (target, "float32")
     classes = dtype == "int64"
     loss = {"type": loss} if isinstance(loss, str) else loss
-    spec["training"] = {"targets": {"y": {"shape": shape, "dtype": dtype}}, "loss": loss, "optimizer": optimizer or {"type": "SGD", "lr": 0.1}}
+    targets = {"targets": {"y": {"shape": shape, "dtype": dtype}}} if target is not None else {}
+    spec["training"] = {**targets, "loss": loss, "optimizer": optimizer or {"type": "SGD", "lr": 0.1}}
     if schedule:
         spec["training"]["schedule"] = schedule
     if clip:
         spec["training"]["clip_grad_norm"] = clip
     low = low if low is not None else 0 if classes or "BCE" in loss["type"] else -1
-    CASES.append(Case(name, spec, batch, devices, tolerance, rows or 3 * batch, {"y": (low, high or 1)}, micro))
+    CASES.append(Case(name, spec, batch, devices, tolerance, rows or 3 * batch, {"y": (low, high or 1)}, micro, divisor))
 
 
 def parallel(name, module, **arguments):
@@ -222,6 +224,30 @@ for name, target in ("alike", 1), ("unlike", -1):
 case("kl_div_in_micro_batches", {"x": [B, 5]}, [*LOGITS, named("log", of("LogSoftmax", dim=1))], [B, 4], of("KLDivLoss", reduction="batchmean"), {"type": "SGD", "lr": 0.3},
      low=0, devices=FEW, micro=3)
 case("poisson_nll_large", {"x": [B, 5]}, LOGITS, [B, 4], of("PoissonNLLLoss", full=True), {"type": "SGD", "lr": 0.05}, low=0, high=5, devices=FEW)
+
+# Of several outputs. Values and slopes beside the kinks alike: targets of 1 and -1 need a case each.
+def outputs_of(*names, width=4):
+    return [parallel("body", chain(linear(5, 6), TANH)), *({"name": name, **linear(6, width), "inputs": ["body"]} for name in names)]
+
+
+def several(name, loss, layers, target, outputs, inputs, low=None, high=None, lr=0.3, **more):
+    case(name, {"x": [B, 5]}, layers, target, {**loss, "inputs": inputs}, {"type": "SGD", "lr": lr}, low=low, high=high, outputs=outputs, devices=FEW, **more)
+
+
+for reduction in ("mean", "sum"):
+    suffix, lr = ("", 0.3) if reduction == "mean" else ("_sum", 0.03)
+    variance = [*outputs_of("mu", "log_var"), named("var", of("Exp"), "log_var")]
+    several("gaussian_nll" + suffix, of("GaussianNLLLoss", reduction=reduction), variance, [B, 4], ["mu", "var"], ["mu", "y", "var"], lr=lr / 3)
+    several("triplet_margin" + suffix, of("TripletMarginLoss", reduction=reduction), outputs_of("a", "p", "n"), None, ["a", "p", "n"], ["a", "p", "n"], lr=lr / 10)
+several("gaussian_nll_of_one_variance", of("GaussianNLLLoss", full=True, eps=1.0), [*outputs_of("mu"), {"name": "log_var", **linear(6, 1), "inputs": ["body"]}, named("var", of("Exp"), "log_var")],
+        [B, 4], ["mu", "var"], ["mu", "y", "var"], lr=0.1)
+several("triplet_margin_swapped", of("TripletMarginLoss", swap=True, p=1.0, margin=4.0), outputs_of("a", "p", "n"), None, ["a", "p", "n"], ["a", "p", "n"], lr=0.03)
+several("triplet_margin_in_micro_batches", of("TripletMarginLoss", p=3.0, margin=3.0), outputs_of("a", "p", "n"), None, ["a", "p", "n"], ["a", "p", "n"], lr=0.03, micro=3, divisor=10)
+for name, target in ("alike", 1), ("unlike", -1):
+    several("cosine_embedding_" + name, of("CosineEmbeddingLoss", margin=0.1), outputs_of("a", "b"), [B], ["a", "b"], ["a", "b", "y"], target, target)
+    several("margin_ranking_" + name, of("MarginRankingLoss", margin=0.2), outputs_of("a", "b"), [B, 4], ["a", "b"], ["a", "b", "y"], target, target)
+several("cosine_embedding_in_micro_batches", of("CosineEmbeddingLoss", margin=0.1), outputs_of("a", "b"), [B], ["a", "b"], ["a", "b", "y"], 1, 1, micro=3)
+case("autoencoder", {"x": [B, 5]}, [parallel("net", chain(linear(5, 3), TANH, linear(3, 5)))], None, {"type": "MSELoss", "inputs": ["net", "x"]}, {"type": "SGD", "lr": 0.3}, devices=FEW)
 
 # Weights.
 W = [0.5, 2.0, 0.0, 1.25]

@@ -41,7 +41,8 @@ std::map<std::string, RandomRange> random_ranges(const Plan& plan) {
     }
   }
   if (const auto loss = loss_section(plan)) {  // a plan without a loss has no target either
-    RandomRange& target = ranges[loss->target];
+    if (loss->inputs[1].output) return ranges;
+    RandomRange& target = ranges[loss->inputs[1].name];
     if (loss->classes) target.below = loss->class_count;
     target.probabilities = loss->probabilities || (loss->element() && loss->element()->targets != ElementLoss::numbers);
   }

@@ -25,6 +25,13 @@ std::string json_text(const std::string& model, const Evaluation& found) {
   return json.dump();
 }
 
+/// Where the rows come from: the first of the loss's targets, or else of the inputs.
+const std::string& source_of(const LossSection& loss, const RowsRequest& request) {
+  for (const LossInput& input : loss.inputs)
+    if (!input.output) return request.sources.at(input.name);
+  return request.sources.begin()->second;
+}
+
 Result<void> evaluate(const Options& options, const RowsRequest& request) {
   const TraceRequest trace(options);
   SHEAF_ASSIGN(const auto opened, trace.open());
@@ -48,7 +55,7 @@ Result<void> evaluate(const Options& options, const RowsRequest& request) {
     std::printf("%s\n", json_text(model.name(), *found).c_str());
   } else {
     std::printf("%s: %s on %s %s of %s, %.3g s\n", model.name().c_str(), evaluation_text(*found, "").c_str(),
-                with_thousands(found->rows).c_str(), found->rows == 1 ? "row" : "rows", request.sources.at(loss.target).c_str(),
+                with_thousands(found->rows).c_str(), found->rows == 1 ? "row" : "rows", source_of(loss, request).c_str(),
                 found->seconds);
   }
   return trace.finish(opened.get());

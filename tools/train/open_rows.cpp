@@ -11,15 +11,15 @@ namespace {
 
 constexpr int64_t kCheckedElements = 1 << 18;
 
-/// All rows of the target, as many at a time as memory won't notice.
-Result<void> check_all_targets(const LossSection& loss, const std::string& option, const RowSource& source) {
+/// All rows of an input of the loss, as many at a time as memory won't notice.
+Result<void> check_all(const LossSection& loss, size_t input, const std::string& option, const RowSource& source) {
   if (loss.classes && source.below() && *source.below() <= loss.class_count) return {};
   int64_t of_a_row = 1;
   for (const int64_t size : source.batch_shape(1)) of_a_row *= size;
   const int64_t at_a_time = std::max<int64_t>(1, kCheckedElements / std::max<int64_t>(of_a_row, 1));
   for (int64_t first = 0; first < source.rows(); first += at_a_time) {
     SHEAF_ASSIGN(const auto rows, read_rows(source, first, std::min(at_a_time, source.rows() - first)));
-    SHEAF_TRY(check_targets(loss, option, rows, source.batch_dim(), first));
+    SHEAF_TRY(check_input(loss, input, option, rows, source.batch_dim(), first));
   }
   return {};
 }
@@ -33,8 +33,10 @@ Result<Dataset> open_rows(const Model& model, const LossSection& loss, const std
   if (!data) return data.error().note("in " + option);
   if (auto ok = data->require_rows(); !ok) return ok.error().note("in " + option);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i].name != loss.target || !needs_check(loss)) continue;
-    SHEAF_TRY(check_all_targets(loss, option + " " + sources.at(loss.target), data->source(i)));
+    for (size_t k = 0; k < loss.inputs.size(); ++k) {
+      if (loss.inputs[k].output || values[i].name != loss.inputs[k].name || !needs_check(loss, k)) continue;
+      SHEAF_TRY(check_all(loss, k, option + " " + sources.at(values[i].name), data->source(i)));
+    }
   }
   return data;
 }

@@ -11,7 +11,7 @@
 namespace sheaf {
 
 /// Opens the SOURCE of each of the inputs and targets, by NAME, as `option` ("--data") gives them. What is worth knowing of a source is
-/// reported on stderr. Targets are checked, all of them. Errors: those of Dataset::open and check_targets.
+/// reported on stderr. Targets are checked, all of them. Errors: those of Dataset::open and check_input.
 Result<Dataset> open_rows(const Model& model, const LossSection& loss, const std::string& option,
                           const std::map<std::string, std::string>& sources, uint64_t seed);
 

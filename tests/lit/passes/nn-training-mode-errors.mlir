@@ -41,6 +41,22 @@ func.func @other_shape(%x: tensor<?x2xf32>, %t: tensor<?x3xf32>) {
 
 // -----
 
+func.func @number_of_inputs(%x: tensor<?x2xf32>, %t: tensor<?x2xf32>) {
+  // expected-error @+1 {{takes 3 inputs, but has 2}}
+  %l = nn.loss "MarginRankingLoss" %x, %t {arguments = {}} : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @a_target_for_each_vector(%x: tensor<?x2xf32>, %t: tensor<?x2xf32>) {
+  // expected-error @+1 {{takes a target of shape}}
+  %l = nn.loss "CosineEmbeddingLoss" %x, %x, %t {arguments = {}} : (tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
 func.func @images(%x: tensor<?x10x4xf32>, %t: tensor<?x5xi64>) {
   // expected-error @+1 {{takes scores of shape}}
   %l = nn.loss "NLLLoss" %x, %t {arguments = {}} : (tensor<?x10x4xf32>, tensor<?x5xi64>) -> tensor<f32>

@@ -71,6 +71,22 @@ func.func @by_the_batch(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, 
   return %l : tensor<f32>
 }
 
+// A triplet's distances are norms along the last dimension; nothing of it is a target.
+// CHECK-LABEL: func.func @triplet(
+func.func @triplet(%a: tensor<?x2xf32> {nn.name = "a", nn.role = "input"}, %p: tensor<?x2xf32> {nn.name = "p", nn.role = "input"},
+                   %n: tensor<?x2xf32> {nn.name = "n", nn.role = "input"}) -> tensor<f32> {
+  // CHECK: nn.map "sub" %arg0, %arg2
+  // CHECK: nn.map "power_of_size"
+  // CHECK: nn.sum {{.*}} -> tensor<?xf32>
+  // CHECK: %[[NEGATIVE:.*]] = nn.map "norm_root"
+  // CHECK: nn.map "sub" %arg0, %arg1
+  // CHECK: %[[POSITIVE:.*]] = nn.map "norm_root"
+  // CHECK: %[[EACH:.*]] = nn.map "triplet_margin_loss" %[[POSITIVE]], %[[NEGATIVE]] {numbers = array<f64: 1.000000e+00>}
+  // CHECK: nn.mean %[[EACH]]
+  %l = nn.loss "TripletMarginLoss" %a, %p, %n {arguments = {margin = 1.0, p = 2.0, eps = 1.0e-6, swap = false, reduction = "mean"}} : (tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
 // An attention that drops some of its weights comes apart, with a dropout between softmax and the second product.
 // CHECK-LABEL: func.func @attention(
 func.func @attention(%x: tensor<?x3x8xf32> {nn.name = "x", nn.role = "input"}, %wi: tensor<24x8xf32> {nn.name = "wi", nn.role = "parameter"},

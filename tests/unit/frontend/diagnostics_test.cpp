@@ -146,9 +146,19 @@ TEST(Diagnostics, Share) {
 
 TEST(Diagnostics, Training) {
   std::string head = R"("training": {"targets": {"y": {"shape": ["batch"]}}, )";
+  check(
+      {{linear},
+       head + R"("loss": {"type": "MSELoss", "inputs": ["0", "z"]}, "optimizer": {"type": "SGD"}})",
+       {"7:98: the loss takes outputs of the model, targets and inputs; 'z' is none of them; expected one of '0', 'y', 'x'"}});
   check({{linear},
-         head + R"("loss": {"type": "MSELoss", "inputs": ["0", "z"]}, "optimizer": {"type": "SGD"}})",
-         {"7:98: the loss takes outputs of the model and targets; 'z' is neither; expected one of '0', 'y'"}});
+         head + R"("loss": {"type": "GaussianNLLLoss"}, "optimizer": {"type": "SGD"}})",
+         {"7:71: the loss needs 'inputs': which outputs and targets are its input, target and var"}});
+  check({{linear},
+         head + R"("loss": {"type": "TripletMarginLoss", "inputs": ["0", "y"]}, "optimizer": {"type": "SGD"}})",
+         {"7:114: 'inputs' of the loss must be a list of 3 names: anchor, positive and negative, found a list"}});
+  check({{linear},
+         R"("training": {"loss": {"type": "MSELoss"}, "optimizer": {"type": "SGD"}})",
+         {"7:15: 'training' needs 'targets'"}});
   check({{linear},
          head + R"("loss": {"type": "MSELoss"}, "optimizer": {"type": "SGD", "momentun": 0.9}})",
          {"7:112: optimizer SGD has no argument 'momentun'; did you mean 'momentum'?"}});

@@ -27,13 +27,17 @@ HostTensor tensor_of(DType dtype, std::vector<int64_t> shape, const std::vector<
 LossSection classes_loss(const std::string& type, int64_t count) {
   LossSection loss;
   loss.type = type;
-  loss.output = "net";
-  loss.target = "label";
+  loss.inputs = {{"net", 0}, {"label", {}}};
   loss.classes = true;
   loss.class_dim = 1;
   loss.class_count = count;
   loss.metrics = {Metric::accuracy};
   return loss;
+}
+
+Result<void> add_batch(const LossSection& loss, const HostTensor& output, const HostTensor& target, EvaluationSums& sums) {
+  const HostTensor* const inputs[] = {&output, &target};
+  return sheaf::add_batch(loss, inputs, sums);
 }
 
 /// What `metric` of `loss` comes to; NaN where it isn't told.
@@ -101,10 +105,10 @@ TEST(HostLoss, ProbabilitiesOfTheClasses) {
 TEST(HostLoss, TargetsOfBceAreFromZeroToOne) {
   LossSection loss;
   loss.type = "BCELoss";
-  loss.target = "y";
-  EXPECT_TRUE(check_targets(loss, "--data", tensor_of<float>(DType::float32, {2, 2}, {0, 1, 0.5F, 0}), 0));
+  loss.inputs = {{"net", 0}, {"y", {}}};
+  EXPECT_TRUE(check_input(loss, 1, "--data", tensor_of<float>(DType::float32, {2, 2}, {0, 1, 0.5F, 0}), 0));
   for (const float wrong : {1.5F, -0.25F, std::nanf("")}) {
-    const auto refused = check_targets(loss, "--data y=y.npy", tensor_of<float>(DType::float32, {2, 2}, {0, 1, wrong, 0}), 0);
+    const auto refused = check_input(loss, 1, "--data y=y.npy", tensor_of<float>(DType::float32, {2, 2}, {0, 1, wrong, 0}), 0);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message(), testing::HasSubstr("--data y=y.npy: target 'y' of row 1 (from 0) is "));
   }
@@ -139,6 +143,40 @@ TEST(HostLoss, ElementByElement) {
   EXPECT_NEAR(mean("PoissonNLLLoss", p, {{"full", true}}), 1.5332639561347066, 1e-6);
   EXPECT_NEAR(mean("SoftMarginLoss", p), 0.5758469156555808, 1e-6);
   EXPECT_NEAR(mean("HingeEmbeddingLoss", p, {{"margin", 0.5}}), 0.5999999940395355, 1e-6);
+}
+
+TEST(HostLoss, OfSeveralOutputs) {
+  const HostTensor a = tensor_of<float>(DType::float32, {2, 3}, {0.5F, -1, 2, 3, 0.25F, -0.5F});
+  const HostTensor b = tensor_of<float>(DType::float32, {2, 3}, {1, 0.5F, 1.5F, -1, 2, 0.75F});
+  const HostTensor c = tensor_of<float>(DType::float32, {2, 3}, {0.25F, -0.75F, 2, 2.5F, 0.5F, 0});
+  const HostTensor narrow = tensor_of<float>(DType::float32, {2, 1}, {0.5F, 2});
+  const HostTensor signs = tensor_of<float>(DType::float32, {2}, {1, -1});
+  const HostTensor all_signs = tensor_of<float>(DType::float32, {2, 3}, {1, -1, 1, -1, 1, -1});
+  const auto mean = [](const char* type, std::vector<const HostTensor*> inputs, Json arguments = {}) {
+    LossSection loss;
+    loss.type = type;
+    loss.arguments = std::move(arguments);
+    EvaluationSums sums;
+    EXPECT_TRUE(sheaf::add_batch(loss, inputs, sums)) << type;
+    return sums.loss / sums.weight;
+  };
+  EXPECT_NEAR(mean("GaussianNLLLoss", {&a, &b, &narrow}), 1.3177083333333333, 1e-6);
+  EXPECT_NEAR(mean("GaussianNLLLoss", {&a, &b, &narrow}, {{"full", true}, {"eps", 1.0}}), 2.1807669950113255, 1e-6);
+  EXPECT_NEAR(mean("MarginRankingLoss", {&a, &b, &all_signs}), 1.0416666666666667, 1e-6);
+  EXPECT_NEAR(mean("MarginRankingLoss", {&a, &b, &all_signs}, {{"margin", 0.5}}), 1.2916666666666667, 1e-6);
+  EXPECT_NEAR(mean("CosineEmbeddingLoss", {&a, &c, &signs}), 0.4953643918077715, 1e-6);
+  EXPECT_NEAR(mean("CosineEmbeddingLoss", {&a, &c, &signs}, {{"margin", 0.25}}), 0.3703643918077715, 1e-6);
+  EXPECT_NEAR(mean("TripletMarginLoss", {&a, &c, &b}, {{"margin", 4.0}}), 1.4518829076412352, 1e-6);
+  EXPECT_NEAR(mean("TripletMarginLoss", {&a, &c, &b}, {{"p", 1.0}, {"margin", 8.0}}), 4.125000999999999, 1e-6);
+  EXPECT_NEAR(mean("TripletMarginLoss", {&a, &b, &c}, {{"swap", true}}), 3.5481170923587655, 1e-6);
+  LossSection loss;
+  loss.type = "TripletMarginLoss";
+  loss.inputs = {{"a", 0}, {"b", 1}, {"c", 2}};
+  EvaluationSums sums;
+  const auto refused = sheaf::add_batch(loss, std::vector{&a, &b, &kOutput}, sums);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "'a' of shape [2, 3], 'b' of shape [2, 3] and 'c' of shape [4, 3] can't be compared by TripletMarginLoss");
 }
 
 TEST(HostLoss, Weights) {
@@ -235,20 +273,20 @@ TEST(HostLoss, ShapesThatDoNotFit) {
 
 TEST(Targets, OutOfRangeNamesRowAndValue) {
   LossSection loss = classes_loss("CrossEntropyLoss", 3);
-  EXPECT_TRUE(check_targets(loss, "--data", kTarget, 0));
+  EXPECT_TRUE(check_input(loss, 1, "--data", kTarget, 0));
   loss.ignore_index = 7;
-  auto refused = check_targets(loss, "--data label=y.npy", kTarget, 0);
+  auto refused = check_input(loss, 1, "--data label=y.npy", kTarget, 0);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(),
               testing::AllOf(HasSubstr("--data label=y.npy"), HasSubstr("row 2"), HasSubstr("is -100"), HasSubstr("0 to 2"),
                              HasSubstr("ignore_index, 7")));
   // Rows in dimension 1, as sequences have them: element 5 of [2, 4] is row 1.
   const HostTensor sequence = tensor_of<int64_t>(DType::int64, {2, 4}, {0, 1, 2, 0, 7, 3, 0, 0});
-  refused = check_targets(loss, "--eval", sequence, 1);
+  refused = check_input(loss, 1, "--eval", sequence, 1);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), testing::AllOf(HasSubstr("row 1 "), HasSubstr("is 3")));
   loss.classes = false;
-  EXPECT_TRUE(check_targets(loss, "--eval", sequence, 1)) << "other losses have no classes";
+  EXPECT_TRUE(check_input(loss, 1, "--eval", sequence, 1)) << "other losses have no classes";
 }
 
 /// net: y = x W' with W the identity of size 2, so that a row's class is its larger element's.
