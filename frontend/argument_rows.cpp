@@ -28,6 +28,11 @@ Argument number(std::string name, std::optional<Json> fallback) {
 Argument not_negative(std::string name, std::optional<Json> fallback) {
   return make(std::move(name), Kind::number, 0, std::move(fallback));
 }
+Argument above_zero(std::string name, std::optional<Json> fallback) {
+  Argument argument = not_negative(std::move(name), std::move(fallback));
+  argument.type.minimum_excluded = true;
+  return argument;
+}
 Argument probability(std::string name, Json fallback) {
   Argument argument = make(std::move(name), Kind::number, 0, std::move(fallback));
   argument.type.maximum = 1;

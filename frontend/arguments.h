@@ -82,6 +82,7 @@ Argument integer(std::string name, double minimum, std::optional<Json> fallback 
 Argument positive(std::string name, std::optional<Json> fallback = {});
 Argument number(std::string name, std::optional<Json> fallback = {});
 Argument not_negative(std::string name, std::optional<Json> fallback = {});
+Argument above_zero(std::string name, std::optional<Json> fallback = {});
 Argument probability(std::string name, Json fallback);
 Argument choice(std::string name, std::vector<std::string> choices, Json fallback);
 Argument fixed(std::string name, Json only);

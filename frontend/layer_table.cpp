@@ -10,7 +10,7 @@ const std::vector<LayerType>& layer_types() {
     std::vector<LayerType> all;
     for (auto family : {linear_layers, convolution_layers, normalization_layers, activation_layers, pooling_layers,
                         recurrent_layers, elementwise_layers, tensor_layers, value_layers, line_and_volume_pooling_layers,
-                        indexing_layers, reduction_layers, resampling_layers}) {
+                        indexing_layers, reduction_layers, resampling_layers, padding_layers}) {
       for (LayerType& row : family()) all.push_back(std::move(row));
     }
     return all;

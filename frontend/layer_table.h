@@ -91,6 +91,7 @@ std::vector<LayerType> elementwise_layers();
 std::vector<LayerType> tensor_layers();
 std::vector<LayerType> line_and_volume_pooling_layers();
 std::vector<LayerType> indexing_layers();
+std::vector<LayerType> padding_layers();
 std::vector<LayerType> reduction_layers();
 std::vector<LayerType> resampling_layers();
 std::vector<LayerType> value_layers();

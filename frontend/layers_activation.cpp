@@ -82,6 +82,8 @@ std::vector<LayerType> activation_layers() {
        .arguments = {typed("dim", ArgumentType::Kind::integer, Json(-1))}},
       activation("Softmax", "along `dim`", {dim}),
       activation("LogSoftmax", "along `dim`", {dim}),
+      activation("Softmin", "the softmax of -x along `dim`", {dim}),
+      activation("Softmax2d", "along the channels of `[N, C, H, W]` or `[C, H, W]`", {}),
       activation("Dropout", "the identity in inference", {probability("p", Json(0.5)), inplace}),
       activation("Dropout1d", "the identity in inference; in training whole channels are zeroed",
                  {probability("p", Json(0.5)), inplace}),

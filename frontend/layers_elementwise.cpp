@@ -29,6 +29,13 @@ LayerType binary(std::string name, std::string summary, std::string function,
           .function = std::move(function)};
 }
 
+LayerType division() {
+  LayerType row = binary(
+      "Div", "x / y; to the next integer below or towards 0 where `rounding_mode` says so (of integers 0 where y is 0)", "div");
+  row.arguments.push_back(nullable(choice("rounding_mode", {"floor", "trunc"}, Json(nullptr))));
+  return row;
+}
+
 LayerType clamp() {
   LayerType row = unary("Clamp", "x, but at least `min` and at most `max`", "clamp");
   row.arguments = {nullable(number("min", Json(nullptr))), nullable(number("max", Json(nullptr)))};
@@ -50,7 +57,9 @@ std::vector<LayerType> elementwise_layers() {
       binary("Add", "x + y, broadcast as in PyTorch; y is the second input, or the number `other`", "add"),
       binary("Sub", "x - y", "sub"),
       binary("Mul", "x · y", "mul"),
-      binary("Div", "x / y", "div"),
+      division(),
+      binary("Remainder", "what a division to the next integer below leaves; of integers x where y is 0", "remainder"),
+      binary("Fmod", "what a division to the next integer towards 0 leaves; of integers x where y is 0", "fmod"),
       binary("Minimum", "the smaller of x and y", "minimum"),
       binary("Maximum", "the larger of x and y", "maximum"),
       binary("Pow", "x to the power of y, or of `exponent`", "pow", number("exponent", Json(nullptr))),
@@ -63,6 +72,7 @@ std::vector<LayerType> elementwise_layers() {
       unary("Reciprocal", "1 / x", "reciprocal"),
       unary("Abs", "the absolute value", "abs"),
       unary("Neg", "-x", "neg"),
+      unary("Detach", "x, but no gradient goes through", "detach"),
       unary("Sign", "-1, 0 or 1", "sign"),
       unary("Sin", "sin x", "sin"),
       unary("Cos", "cos x", "cos"),

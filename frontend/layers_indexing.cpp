@@ -32,7 +32,39 @@ void check_pad(LayerCheck& layer) {
   }
 }
 
+/// One number for all sides, or one for each: before and after, the last dimension first.
+void check_sides(LayerCheck& layer, size_t sides) {
+  Json& padding = layer.arguments["padding"];
+  if (padding.size() == 1) padding = Json(std::vector<int64_t>(sides, padding[0].get<int64_t>()));
+  if (padding.size() != sides)
+    layer.refuse("padding", "must be one integer or " + std::to_string(sides) + ", found " + std::to_string(padding.size()));
+}
+
+/// torch.nn's padding modules: `Kind`Pad1d to 3d.
+void add_pads(std::vector<LayerType>& rows, const std::string& kind, const std::string& summary, bool cuts = false) {
+  for (int rank = 1; rank <= 3; ++rank) {
+    Argument padding = typed("padding", Kind::sizes);
+    if (!cuts) padding.type.minimum = 0;
+    LayerType row{.name = kind + "Pad" + std::to_string(rank) + "d",
+                  .summary = summary,
+                  .arguments = {padding},
+                  .check = [rank](LayerCheck& layer) { check_sides(layer, 2 * static_cast<size_t>(rank)); }};
+    if (kind == "Constant") row.arguments.push_back(number("value"));
+    rows.push_back(row);
+  }
+}
+
 }  // namespace
+
+std::vector<LayerType> padding_layers() {
+  std::vector<LayerType> rows;
+  add_pads(rows, "Zero", "larger by `padding` zeros, or smaller where it is negative", true);
+  add_pads(rows, "Constant", "larger by `padding` times `value`, or smaller where it is negative", true);
+  add_pads(rows, "Reflection", "larger by `padding` of x reflected at its borders");
+  add_pads(rows, "Replication", "larger by `padding` of the borders' elements");
+  add_pads(rows, "Circular", "larger by `padding` from the other end");
+  return rows;
+}
 
 std::vector<LayerType> indexing_layers() {
   Argument dim = typed("dim", Kind::integer), sections = typed("split_size_or_sections", Kind::sizes);

@@ -23,15 +23,24 @@ void check_avg_pool(LayerCheck& layer) {
   if (layer.arguments["divisor_override"] == Json(0)) layer.refuse("divisor_override", "must not be 0");
 }
 
+/// Without padding.
+void check_lp_pool(LayerCheck& layer) {
+  Json& a = layer.arguments;
+  if (a["stride"].is_null()) a["stride"] = a["kernel_size"];
+}
+
 void check_flatten(LayerCheck& layer) {
   int64_t start = layer.integer("start_dim"), end = layer.integer("end_dim");
   if ((start < 0) == (end < 0) && start > end) layer.refuse("start_dim", "must not come after end_dim");
 }
 
+constexpr const char* kShapes[] = {"`[N, C, L]` → `[N, C, L']`", "`[N, C, H, W]` → `[N, C, H', W']`",
+                                   "`[N, C, D, H, W]` → `[N, C, D', H', W']`"};
+
 /// A pool's row for one spatial dimension or three.
 LayerType of_rank(LayerType row, int rank) {
   row.name.replace(row.name.size() - 2, 1, std::to_string(rank));
-  row.summary = rank == 1 ? "`[N, C, L]` → `[N, C, L']`" : "`[N, C, D, H, W]` → `[N, C, D', H', W']`";
+  row.summary = kShapes[rank - 1];
   row.spatial_rank = rank;
   for (Argument& argument : row.arguments) {
     if (rank == 1 && argument.name == "divisor_override") argument = fixed("divisor_override", nullptr);
@@ -48,6 +57,15 @@ std::vector<LayerType> line_and_volume_pooling_layers() {
       if (row.name == "MaxPool2d" || row.name == "AvgPool2d" || row.name == "AdaptiveAvgPool2d")
         rows.push_back(of_rank(row, rank));
     }
+  }
+  for (int rank : {1, 2, 3}) {
+    rows.push_back({.name = "LPPool" + std::to_string(rank) + "d",
+                    .summary = kShapes[rank - 1] +
+                               std::string(": the norm_type-th root of the windows' sums of x to the power of norm_type"),
+                    .arguments = {above_zero("norm_type"), spatial("kernel_size", 1),
+                                  nullable(spatial("stride", 1, Json(nullptr))), boolean("ceil_mode", false)},
+                    .spatial_rank = rank,
+                    .check = check_lp_pool});
   }
   return rows;
 }

@@ -31,6 +31,28 @@ std::vector<Argument> recurrent_arguments() {
           boolean("bidirectional", false)};
 }
 
+/// One step of a recurrent layer.
+LayerType cell(std::string name, std::string summary, int64_t gates, bool two_states = false) {
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .arguments = {positive("input_size"), positive("hidden_size"), boolean("bias", true)},
+          .most_inputs = two_states ? 3 : 2,
+          .inputs_step = two_states ? 2 : 1,
+          .outputs = two_states ? 2 : 1,
+          .parameters =
+              [gates](const Json& a) {
+                const int64_t rows = gates * a["hidden_size"].get<int64_t>();
+                std::vector<LayerParameter> p = {{"weight_ih", {rows, a["input_size"].get<int64_t>()}},
+                                                 {"weight_hh", {rows, a["hidden_size"].get<int64_t>()}}};
+                if (a["bias"].get<bool>()) {
+                  p.push_back({"bias_ih", {rows}});
+                  p.push_back({"bias_hh", {rows}});
+                }
+                return p;
+              },
+          .parameter_names = "(weight|bias)_(ih|hh)"};
+}
+
 void check_attention(LayerCheck& layer) {
   int64_t heads = layer.integer("num_heads"), width = layer.integer("embed_dim");
   if (width % heads != 0) {
@@ -62,6 +84,8 @@ std::vector<LayerType> recurrent_layers() {
   lstm.push_back(fixed("proj_size", 0));
   std::vector<Argument> rnn = recurrent_arguments();
   rnn.insert(rnn.begin() + 3, choice("nonlinearity", {"tanh", "relu"}, "tanh"));
+  LayerType rnn_cell = cell("RNNCell", "one step of an RNN: input, or input, h → h", 1);
+  rnn_cell.arguments.push_back(choice("nonlinearity", {"tanh", "relu"}, "tanh"));
   return {
       {.name = "LSTM",
        .summary = "input, or input, h0, c0 → output, h, c",
@@ -85,6 +109,9 @@ std::vector<LayerType> recurrent_layers() {
        .outputs = 2,
        .parameters = [](const Json& a) { return recurrent_parameters(a, 1); },
        .parameter_names = names},
+      cell("LSTMCell", "one step of an LSTM: input `[N, I]`, or input, h, c `[N, H]` → h, c", 4, true),
+      cell("GRUCell", "one step of a GRU: input, or input, h → h", 3),
+      rnn_cell,
       {.name = "MultiheadAttention",
        .summary = "query, key, value, and the masks that are true → output, and if `need_weights` the weights, of the heads in "
                   "mean or each",

@@ -19,12 +19,6 @@ Argument numbers(std::string name, size_t count, double maximum, Json fallback) 
   return argument;
 }
 
-Argument above_zero(std::string name, std::optional<Json> fallback = {}) {
-  Argument argument = not_negative(std::move(name), std::move(fallback));
-  argument.type.minimum_excluded = true;
-  return argument;
-}
-
 /// A tensor of PyTorch's in one dimension.
 Argument weights(std::string name) { return nullable(typed(std::move(name), Kind::numbers, Json(nullptr))); }
 

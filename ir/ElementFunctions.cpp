@@ -48,6 +48,10 @@ F of_integers_too(F row) {
   row.takes = F::signed_numbers;
   return row;
 }
+F of_anything(F row) {
+  row.takes = F::any;
+  return row;
+}
 F by_channel(F row) {
   row.by_channel = true;
   return row;
@@ -67,6 +71,16 @@ std::vector<F> arithmetic() {
       wide(binary(
           "div", [](E a, E b) { return a / b; }, [](E dy, E, E b, E) { return dy / b; },
           [](E dy, E, E b, E y) { return -dy * y / b; })),
+      of_integers_too(binary(
+          "floor_divide", [](E a, E b) { return floored_quotient(a, b); }, nullptr, nullptr)),
+      of_integers_too(binary(
+          "trunc_divide", [](E a, E b) { return truncated_quotient(a, b); }, nullptr, nullptr)),
+      of_integers_too(binary(
+          "remainder", [](E a, E b) { return floored_rest(a, b); }, [](E dy, E, E, E) { return dy; },
+          [](E dy, E a, E b, E) { return -(dy * floored_quotient(a, b)); })),
+      of_integers_too(binary(
+          "fmod", [](E a, E b) { return truncated_rest(a, b); }, [](E dy, E, E, E) { return dy; },
+          [](E dy, E a, E b, E) { return -(dy * truncated_quotient(a, b)); })),
       of_integers_too(binary(
           "minimum", [](E a, E b) { return minimum(a, b); }, [=](E dy, E a, E b, E) { return share(dy, a < b, a == b); },
           [=](E dy, E a, E b, E) { return share(dy, b < a, a == b); })),
@@ -94,6 +108,8 @@ std::vector<F> arithmetic() {
                                [](E dy, E, E y, N n) { return select(y == 0.0, 0, dy * pow(y, 1 - n[0]) / n[0]); }))),
       of_integers_too(unary(
           "neg", [](E x, N) { return -x; }, [](E dy, E, E, N) { return -dy; })),
+      of_anything(unary(
+          "detach", [](E x, N) { return x; }, nullptr)),
       of_integers_too(unary(
           "sign", [](E x, N) { return sign(x); }, nullptr)),
       of_integers_too(with_numbers(2, unary(

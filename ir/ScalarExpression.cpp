@@ -113,6 +113,44 @@ Expression select(Expression condition, Expression then, Expression otherwise) {
 Expression minimum(Expression a, Expression b) { return select(a.is_float() ? a < b || a != a : a < b, a, b); }
 Expression maximum(Expression a, Expression b) { return select(a.is_float() ? a > b || a != a : a > b, a, b); }
 Expression absolute(Expression x) { return x.is_float() ? call<math::AbsFOp>(x) : select(x < 0.0, -x, x); }
+/// Signs differ, and there is a rest: the next whole number below is one less than the truncated quotient.
+static Expression rest_of_other_sign(Expression rest, Expression b) {
+  return rest != 0.0 && ((rest < 0.0 && b > 0.0) || (rest > 0.0 && b < 0.0));
+}
+
+Expression truncated_quotient(Expression a, Expression b) {
+  if (a.is_float()) return trunc(a / b);
+  // Divisors that a machine doesn't divide by: 0, and -1, of which the quotient may not be a number of the type.
+  Expression special = b == 0.0 || b == -1.0, divisor = select(special, 1, b);
+  Expression quotient = a.with(a.builder->create<arith::DivSIOp>(a.loc, a.value, divisor.value));
+  return select(b == 0.0, 0, select(b == -1.0, -a, quotient));
+}
+
+Expression truncated_rest(Expression a, Expression b) {
+  Expression quotient = truncated_quotient(a, b);
+  if (!a.is_float()) return a - quotient * b;
+  // The rounded quotient may be one off, which shows in the rest's sign or size.
+  Expression rest = fma(-quotient, b, a), size = absolute(b), towards = select(a < 0.0, -size, size);
+  rest = select((rest < 0.0 && a > 0.0) || (rest > 0.0 && a < 0.0), rest + towards, rest);
+  rest = select(absolute(rest) >= size, rest - towards, rest);
+  return select(quotient == 0.0, a, rest);
+}
+
+Expression floored_rest(Expression a, Expression b) {
+  Expression rest = truncated_rest(a, b);
+  return select(rest_of_other_sign(rest, b), rest + b, rest);
+}
+
+Expression floored_quotient(Expression a, Expression b) {
+  if (!a.is_float()) {
+    Expression quotient = truncated_quotient(a, b);
+    return select(rest_of_other_sign(a - quotient * b, b), quotient - 1.0, quotient);
+  }
+  // torch's: a whole number of b's is taken out first, so that the quotient is a whole number but for its rounding.
+  Expression quotient = round((a - floored_rest(a, b)) / b);
+  return select(b == 0.0 || absolute(a) == std::numeric_limits<double>::infinity(), a / b, quotient);
+}
+
 Expression sign(Expression x) { return select(x > 0.0, x.number(1), select(x < 0.0, x.number(-1), 0)); }
 
 Expression exp(Expression x) { return call<math::ExpOp>(x); }

@@ -60,6 +60,12 @@ Expression maximum(Expression a, Expression b);
 inline Expression minimum(Expression a, double b) { return minimum(a, a.number(b)); }
 inline Expression maximum(Expression a, double b) { return maximum(a, a.number(b)); }
 Expression absolute(Expression x);
+/// a / b to a whole number, towards 0 or to the next below. Of integers 0 where b is 0.
+Expression truncated_quotient(Expression a, Expression b);
+Expression floored_quotient(Expression a, Expression b);
+/// What these divisions leave, with the sign of a (torch.fmod) or of b (torch.remainder). Of f32 exact up to |a / b| = 2^22.
+Expression truncated_rest(Expression a, Expression b);
+Expression floored_rest(Expression a, Expression b);
 /// -1, 0 or 1; 0 of a NaN.
 Expression sign(Expression x);
 

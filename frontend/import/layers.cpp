@@ -68,6 +68,15 @@ Values build_softmax(const Context& c) {
   return c.one<nn::SoftmaxOp>(c.x(), c.integer("dim"), c.attributes().getBoolAttr(log));
 }
 
+Values build_softmin(const Context& c) {
+  mlir::Value minus =
+      c.one<nn::MapOp>(ValueRange(c.inputs), c.attributes().getStringAttr("neg"), c.attributes().getDenseF64ArrayAttr({}))[0];
+  return c.one<nn::SoftmaxOp>(minus, c.integer("dim"), c.attributes().getBoolAttr(false));
+}
+Values build_softmax_2d(const Context& c) {
+  return c.one<nn::SoftmaxOp>(c.x(), c.attributes().getI64IntegerAttr(-3), c.attributes().getBoolAttr(false));
+}
+
 Values build_max_pool(const Context& c) {
   return c.one<nn::MaxPoolOp>(c.x(), c.integers("kernel_size"), c.integers("stride"), c.integers("padding"),
                               c.integers("dilation"), c.flag("ceil_mode"));
@@ -88,6 +97,22 @@ Values build_embedding(const Context& c) {
   mlir::Type element = cast<mlir::TensorType>(weight.getType()).getElementType();
   IntegerAttr padding = c.argument("padding_idx").is_null() ? IntegerAttr() : c.integer("padding_idx");
   return {c.importer.make<nn::EmbeddingOp>(c.loc, element, 1u, c.x(), weight, padding)->getResult(0)};
+}
+
+/// torch.nn.LPPool2d: the p-th root of the windows' sums of x^p.
+Values build_lp_pool(const Context& c) {
+  const double p = c.argument("norm_type").get<double>();
+  auto map = [&](mlir::Value x, const char* function, double number) {
+    return c.one<nn::MapOp>(ValueRange(x), c.attributes().getStringAttr(function),
+                            c.attributes().getDenseF64ArrayAttr({number}))[0];
+  };
+  int64_t window = 1;
+  for (int64_t size : c.list("kernel_size")) window *= size;
+  const std::vector<int64_t> none(c.list("kernel_size").size(), 0);
+  mlir::Value mean = c.one<nn::AvgPoolOp>(map(c.x(), "power", p), c.integers("kernel_size"), c.integers("stride"),
+                                          c.attributes().getDenseI64ArrayAttr(none), c.flag("ceil_mode"),
+                                          c.attributes().getBoolAttr(true), c.attributes().getI64IntegerAttr(0))[0];
+  return {map(map(mean, "mul", static_cast<double>(window)), "norm_root", p)};
 }
 
 /// The weights in PyTorch's order: by layer, direction, then weight_ih, weight_hh, bias_ih, bias_hh.
@@ -170,6 +195,33 @@ Values build_gru(const Context& c) { return build_one_state<nn::GruOp>(c); }
 Values build_rnn(const Context& c) {
   return build_one_state<nn::RnnOp>(c, c.attributes().getBoolAttr(c.argument("nonlinearity") == "relu"));
 }
+/// A cell is a recurrent layer of one step: input and states get a dimension in front, which results lose again. The permutation of
+/// x, which changes nothing, says that it must be [N, I].
+template <typename Op, unsigned states, typename... Own>
+Values build_cell(const Context& c, Own... own) {
+  auto with_step = [&](mlir::Value x) {
+    return x ? c.one<nn::UnsqueezeOp>(x, c.attributes().getI64IntegerAttr(0))[0] : mlir::Value();
+  };
+  Values weights;
+  for (const char* name : {"weight_ih", "weight_hh", "bias_ih", "bias_hh"})
+    if (mlir::Value weight = c.parameter(name)) weights.push_back(weight);
+  mlir::Value x = with_step(c.one<nn::PermuteOp>(c.x(), c.attributes().getDenseI64ArrayAttr({0, 1}))[0]);
+  mlir::Value h = with_step(optional_input(c, 1)), cell = with_step(optional_input(c, 2));
+  BoolAttr no = c.attributes().getBoolAttr(false);
+  IntegerAttr one = c.attributes().getI64IntegerAttr(1);
+  Values made;
+  if constexpr (states == 2)
+    made = c.several<Op>(3, x, h, cell, ValueRange(weights), c.integer("hidden_size"), one, no, no, c.flag("bias"), own...);
+  else made = c.several<Op>(2, x, h, ValueRange(weights), c.integer("hidden_size"), one, no, no, c.flag("bias"), own...);
+  Values results;
+  for (unsigned i = 1; i <= states; ++i)
+    results.push_back(c.one<nn::SqueezeOp>(made[i], c.attributes().getDenseI64ArrayAttr({0}))[0]);
+  return results;
+}
+Values build_rnn_cell(const Context& c) {
+  return build_cell<nn::RnnOp, 1>(c, c.attributes().getBoolAttr(c.argument("nonlinearity") == "relu"));
+}
+
 /// Masks are further inputs, those that there are, in this order.
 Values build_attention(const Context& c) {
   size_t next = 3;
@@ -223,6 +275,9 @@ const Builders& builders_here() {
        [](const Context& c) {
          return c.one<nn::HardtanhOp>(c.x(), c.attributes().getF64FloatAttr(0), c.attributes().getF64FloatAttr(6));
        }},
+      {"Softmin", build_softmin},
+      {"Softmax2d", build_softmax_2d},
+      {"LPPool2d", build_lp_pool},
       {"Softmax", build_softmax<false>},
       {"LogSoftmax", build_softmax<true>},
       {"MaxPool2d", build_max_pool},
@@ -233,6 +288,9 @@ const Builders& builders_here() {
       {"LSTM", build_lstm},
       {"GRU", build_gru},
       {"RNN", build_rnn},
+      {"LSTMCell", [](const Context& c) { return build_cell<nn::LstmOp, 2>(c); }},
+      {"GRUCell", [](const Context& c) { return build_cell<nn::GruOp, 1>(c); }},
+      {"RNNCell", build_rnn_cell},
       {"MultiheadAttention", build_attention},
       {"ScaledDotProductAttention", build_scaled_dot_product_attention},
       {"MatMul", build_binary<nn::MatMulOp>},
@@ -255,7 +313,7 @@ const Builders& builders() {
     Builders made = builders_here();
     for (auto family : {elementwise_builders, indexing_builders, reduction_builders, spatial_builders}) made.merge(family());
     // Pools are built alike over one dimension, two and three.
-    for (const std::string pool : {"MaxPool", "AvgPool", "AdaptiveAvgPool"})
+    for (const std::string pool : {"MaxPool", "AvgPool", "AdaptiveAvgPool", "LPPool"})
       for (const char* dims : {"1d", "3d"}) made.emplace(pool + dims, made.at(pool + "2d"));
     return made;
   }();

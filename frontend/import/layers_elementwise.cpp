@@ -37,6 +37,16 @@ template <typename Op>
 Values build_arithmetic(const Context& c) {
   return c.inputs.size() == 2 ? c.one<Op>(c.inputs[0], c.inputs[1]) : build_function(c);
 }
+Values build_div(const Context& c) {
+  const Json& rounding = c.argument("rounding_mode");
+  if (rounding.is_null() && c.inputs.size() == 2) return c.one<nn::DivOp>(c.inputs[0], c.inputs[1]);
+  std::vector<double> numbers;
+  if (c.inputs.size() == 1)
+    numbers.push_back(c.argument("other").is_boolean() ? c.argument("other").get<bool>() : c.argument("other").get<double>());
+  const char* function = rounding.is_null() ? "div" : rounding == "floor" ? "floor_divide" : "trunc_divide";
+  return c.one<nn::MapOp>(ValueRange(c.inputs), c.attributes().getStringAttr(function),
+                          c.attributes().getDenseF64ArrayAttr(numbers));
+}
 Values build_pow(const Context& c) { return build_map(c, c.inputs.size() == 2 ? "pow" : "power"); }
 Values build_clamp(const Context& c) {
   const double infinity = std::numeric_limits<double>::infinity();
@@ -89,7 +99,7 @@ Builders elementwise_builders() {
       {"Add", build_arithmetic<nn::AddOp>},
       {"Sub", build_arithmetic<nn::SubOp>},
       {"Mul", build_arithmetic<nn::MulOp>},
-      {"Div", build_arithmetic<nn::DivOp>},
+      {"Div", build_div},
       {"Pow", build_pow},
       {"Exp", [](const Context& c) { return c.one<nn::ExpOp>(c.x()); }},
       {"Rsqrt", [](const Context& c) { return c.one<nn::RsqrtOp>(c.x(), c.attributes().getF64FloatAttr(0)); }},

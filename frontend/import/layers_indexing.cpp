@@ -21,6 +21,15 @@ Values build_pad(const Context& c) {
                              c.number("value"));
 }
 
+/// A padding module: nn.border along the last dimensions.
+template <size_t mode>
+Values build_sides(const Context& c) {
+  static constexpr const char* modes[] = {"constant", "reflect", "replicate", "circular"};
+  const double value = c.layer.arguments.contains("value") ? c.argument("value").get<double>() : 0;
+  return c.one<nn::BorderOp>(c.x(), c.integers("padding"), c.attributes().getStringAttr(modes[mode]),
+                             c.attributes().getF64FloatAttr(value));
+}
+
 Values build_squeeze(const Context& c) {
   return c.one<nn::SqueezeOp>(c.x(), c.argument("dim").is_null() ? c.attributes().getDenseI64ArrayAttr({}) : c.integers("dim"));
 }
@@ -34,7 +43,7 @@ Values build_lookup(const Context& c) {
 }  // namespace
 
 Builders indexing_builders() {
-  return {
+  Builders rows = {
       {"Slice", build_slice},
       {"Split", build_split},
       {"Roll", [](const Context& c) { return c.one<nn::RollOp>(c.x(), c.integers("shifts"), c.integers("dims")); }},
@@ -45,6 +54,13 @@ Builders indexing_builders() {
       {"IndexSelect", build_lookup<nn::IndexSelectOp>},
       {"Gather", build_lookup<nn::GatherElementsOp>},
   };
+  for (const char* rank : {"1d", "2d", "3d"}) {
+    for (const char* kind : {"ZeroPad", "ConstantPad"}) rows.emplace(std::string(kind) + rank, build_sides<0>);
+    rows.emplace(std::string("ReflectionPad") + rank, build_sides<1>);
+    rows.emplace(std::string("ReplicationPad") + rank, build_sides<2>);
+    rows.emplace(std::string("CircularPad") + rank, build_sides<3>);
+  }
+  return rows;
 }
 
 }  // namespace sheaf::import

@@ -1,6 +1,8 @@
 // Builders of reductions over dimensions.
 #include "frontend/import/layer_context.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace sheaf::import {
@@ -60,12 +62,43 @@ Values build_embedding_bag(const Context& c) {
   return {made.operator()<nn::MeanOp>(found, dims, no)};
 }
 
+mlir::Value mapped(const Context& c, llvm::ArrayRef<mlir::Value> operands, const char* function,
+                   llvm::ArrayRef<double> numbers = {}) {
+  return c.one<nn::MapOp>(ValueRange(operands), c.attributes().getStringAttr(function),
+                          c.attributes().getDenseF64ArrayAttr(numbers))[0];
+}
+mlir::Value summed(const Context& c, mlir::Value x, int64_t dim, bool keepdim) {
+  return c.one<nn::SumOp>(x, c.attributes().getDenseI64ArrayAttr({dim}), c.attributes().getBoolAttr(keepdim))[0];
+}
+
+/// torch.nn.functional.pairwise_distance.
+Values build_pairwise_distance(const Context& c) {
+  const double p = c.argument("p").get<double>();
+  mlir::Value difference = mapped(c, {mapped(c, {c.inputs[0], c.inputs[1]}, "sub")}, "add", {c.argument("eps").get<double>()});
+  mlir::Value powers = mapped(c, {difference}, "power_of_size", {p});
+  return {mapped(c, {summed(c, powers, -1, c.argument("keepdim").get<bool>())}, "norm_root", {p})};
+}
+
+/// torch.nn.functional.cosine_similarity: each vector is divided by its length, which is at least eps.
+Values build_cosine_similarity(const Context& c) {
+  const int64_t dim = c.argument("dim").get<int64_t>();
+  auto direction = [&](mlir::Value x) {
+    mlir::Value length = mapped(c, {summed(c, mapped(c, {x}, "power_of_size", {2}), dim, true)}, "norm_root", {2});
+    length = mapped(c, {length}, "clamp", {c.argument("eps").get<double>(), std::numeric_limits<double>::infinity()});
+    return c.one<nn::DivOp>(x, length)[0];
+  };
+  mlir::Value product = c.one<nn::MulOp>(direction(c.inputs[0]), direction(c.inputs[1]))[0];
+  return {summed(c, product, dim, false)};
+}
+
 }  // namespace
 
 Builders reduction_builders() {
   return {
       {"EmbeddingBag", build_embedding_bag},
       {"Sum", build_sum},
+      {"PairwiseDistance", build_pairwise_distance},
+      {"CosineSimilarity", build_cosine_similarity},
       {"AMax", build_extremum<false>},
       {"AMin", build_extremum<true>},
       {"Var", build_var},

@@ -38,6 +38,16 @@ Builders spatial_builders() {
       {"Upsample", build_upsample},
       {"PixelShuffle", [](const Context& c) { return c.one<nn::PixelShuffleOp>(c.x(), c.integer("upscale_factor")); }},
       {"PixelUnshuffle", [](const Context& c) { return c.one<nn::PixelUnshuffleOp>(c.x(), c.integer("downscale_factor")); }},
+      {"Unfold",
+       [](const Context& c) {
+         return c.one<nn::UnfoldOp>(c.x(), c.integers("kernel_size"), c.integers("dilation"), c.integers("padding"),
+                                    c.integers("stride"));
+       }},
+      {"Fold",
+       [](const Context& c) {
+         return c.one<nn::FoldOp>(c.x(), c.integers("kernel_size"), c.integers("dilation"), c.integers("padding"),
+                                  c.integers("stride"), c.integers("output_size"));
+       }},
       {"ChannelShuffle", [](const Context& c) { return c.one<nn::ChannelShuffleOp>(c.x(), c.integer("groups")); }},
       {"RMSNorm", build_rms_norm},
       {"LocalResponseNorm",

@@ -107,3 +107,60 @@ std::optional<int64_t> PixelUnshuffleOp::splitDim(unsigned, int64_t rank, int64_
 std::optional<int64_t> ChannelShuffleOp::splitDim(unsigned, int64_t, int64_t dim) {
   return dim == 1 ? std::nullopt : std::optional<int64_t>(dim);
 }
+
+/// Places of a window along H or W, at least 1. `at`: 0 or 1.
+template <typename Op>
+static FailureOr<int64_t> places_along(Op op, int64_t size, size_t at) {
+  for (ArrayRef<int64_t> list : {op.getKernelSize(), op.getDilation(), op.getPadding(), op.getStride()})
+    if (list.size() != 2) return op.emitError("expects two numbers of each argument");
+  const int64_t span = op.getDilation()[at] * (op.getKernelSize()[at] - 1) + 1;
+  const int64_t room = size + 2 * op.getPadding()[at] - span;
+  if (room < 0) return op.emitError("has a window of ") << span << " in a size of " << size + 2 * op.getPadding()[at];
+  return room / op.getStride()[at] + 1;
+}
+
+LogicalResult UnfoldOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  if (x.rank() != 4) return emitError("expects an input [N, C, H, W], but got ") << ir::to_string(x);
+  if (failed(require_float(*this, operands)) || failed(require_static_image(*this, x, 3))) return failure();
+  TensorShape y{x.element, {x.dims[0], x.dims[1], Extent(1)}};
+  int64_t places = 1;
+  for (size_t i = 0; i < 2; ++i) {
+    if (!x.dims[i + 2].is_static()) continue;
+    FailureOr<int64_t> along = places_along(*this, x.dims[i + 2].constant, i);
+    if (failed(along)) return failure();
+    places *= *along;
+    y.dims[1] = y.dims[1] * getKernelSize()[i];
+  }
+  y.dims[2] = Extent(places);
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> UnfoldOp::splitDim(unsigned, int64_t, int64_t dim) {
+  return dim == 0 ? std::optional<int64_t>(0) : std::nullopt;
+}
+
+LogicalResult FoldOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  if (x.rank() != 3 || getOutputSize().size() != 2)
+    return emitError("expects columns [N, C·kh·kw, L] and an output size of two numbers, but got ") << ir::to_string(x);
+  if (failed(require_float(*this, operands)) || failed(require_static_image(*this, x, 2))) return failure();
+  int64_t places = 1, taps = 1;
+  for (size_t i = 0; i < 2; ++i) {
+    FailureOr<int64_t> along = places_along(*this, getOutputSize()[i], i);
+    if (failed(along)) return failure();
+    places *= *along;
+    taps *= getKernelSize()[i];
+  }
+  if (x.dims[2].is_static() && x.dims[2].constant != places)
+    return emitError("has ") << places << " windows, but the columns are " << ir::to_string(x);
+  if (x.dims[1].is_static() && x.dims[1].constant % taps)
+    return emitError("expects channels times ") << taps << ", but the columns are " << ir::to_string(x);
+  results.push_back({x.element,
+                     {x.dims[0], x.dims[1].is_static() ? Extent(x.dims[1].constant / taps) : x.dims[1],
+                      Extent(getOutputSize()[0]), Extent(getOutputSize()[1])}});
+  return success();
+}
+std::optional<int64_t> FoldOp::splitDim(unsigned, int64_t, int64_t dim) {
+  return dim == 0 ? std::optional<int64_t>(0) : std::nullopt;
+}

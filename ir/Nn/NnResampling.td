@@ -26,4 +26,13 @@ def Nn_ChannelShuffleOp : Nn_TensorOp<"channel_shuffle", (ins I64Attr:$groups), 
   let summary = "torch.nn.ChannelShuffle: x `[N, C, s…]`, channel g·(C/groups) + c becomes channel c·groups + g";
 }
 
+class Nn_WindowsOp<string mnemonic, dag more> : Nn_TensorOp<mnemonic, !con((ins DenseI64ArrayAttr:$kernel_size,
+    DenseI64ArrayAttr:$dilation, DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$stride), more), []>;
+def Nn_UnfoldOp : Nn_WindowsOp<"unfold", (ins)> {
+  let summary = "torch.nn.Unfold: windows of x `[N, C, H, W]` as columns `[N, C·kh·kw, L]`";
+}
+def Nn_FoldOp : Nn_WindowsOp<"fold", (ins DenseI64ArrayAttr:$output_size)> {
+  let summary = "torch.nn.Fold: columns `[N, C·kh·kw, L]` added up where their windows are in `[N, C, H, W]`";
+}
+
 #endif

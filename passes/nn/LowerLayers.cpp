@@ -189,6 +189,7 @@ struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
     add_reduction_patterns(patterns);
     add_resampling_patterns(patterns);
     add_spatial_patterns(patterns);
+    add_window_patterns(patterns);
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
   }
 };

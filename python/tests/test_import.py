@@ -1,8 +1,10 @@
 """torch.nn.Modules become model files that compute the same, under PyTorch's names."""
 import pytest
 import torch
+import torch.fx.traceback
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 import sheaf
 
@@ -172,6 +174,46 @@ class Recurrent(nn.Module):
 
     def forward(self, tokens):
         return self.rnn(self.gru(self.lstm(self.embedding(tokens))[0])[0])[0]
+
+
+class Stepwise(nn.Module):
+    """Cells, of which one is called twice."""
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.gru, self.rnn = nn.LSTMCell(6, 5), nn.GRUCell(5, 4, bias=False), nn.RNNCell(5, 3, nonlinearity="relu")
+
+    def forward(self, x):
+        h, c = self.lstm(x[:, 0])
+        h, c = self.lstm(x[:, 1], (h, c))
+        return self.gru(h), self.rnn(c, self.rnn(h))
+
+
+def test_cells_are_layers(runner):
+    model = runner.compare(Stepwise(), (torch.randn(2, 2, 6),))
+    cells = [layer for layer in model.json["layers"] if layer["type"].endswith("Cell")]
+    assert [cell["type"] for cell in cells] == ["LSTMCell", "LSTMCell", "GRUCell", "RNNCell", "RNNCell"] and cells[1]["share"] == "lstm"
+
+
+class Checkpointed(nn.Module):
+    def __init__(self, reentrant):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Dropout(0), nn.Linear(8, 6)) for _ in range(2))
+        self.out, self.reentrant = nn.Linear(6, 4), reentrant
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + (checkpoint(block, x, use_reentrant=self.reentrant) if self.training else block(x))
+        x = checkpoint(self.out, x, use_reentrant=self.reentrant)
+        return checkpoint(lambda y: torch.tanh(y) * 2, x, use_reentrant=self.reentrant)
+
+
+@pytest.mark.skipif(not hasattr(torch.fx.traceback, "annotate"), reason="this PyTorch can't note anything on nodes")
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoints_of_modules_are_kept(runner, reentrant):
+    model = runner.compare(Checkpointed(reentrant), (torch.randn(2, 6),))
+    marked = {layer["name"]: layer.get("checkpoint", False) for layer in model.json["layers"]}
+    assert [name for name, mark in marked.items() if mark] == ["blocks.0", "blocks.1", "out"]
+    assert len(model.notes) == 1 and "test_import.py" in model.notes[0] and "the checkpoint isn't kept" in model.notes[0]
 
 
 def test_the_batch_need_not_come_first(runner):

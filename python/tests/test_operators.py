@@ -51,7 +51,10 @@ FAMILIES = {
     "elements": {
         "log2": lambda x: torch.log2(x.abs() + 1), "exp2": torch.exp2, "tan": lambda x: torch.tan(x / 4), "erfc": torch.erfc, "sinh": torch.sinh,
         "cosh": torch.cosh, "remainder": lambda x: torch.remainder(x, 2.0), "fmod": lambda x: torch.fmod(x, 0.7), "floor_divide": lambda x: x // 0.5,
-        "frac": torch.frac, "isinf": lambda x: torch.isinf(x / (x > 0)), "isnan": lambda x: torch.isnan((x > 0) / (x > 0).float()),
+        "whole": lambda x: torch.div((x * 9).long(), (x[:, :1] * 9).long() * 2 + 1, rounding_mode="trunc"), "halves": lambda x: x.argmax(1) // 2,
+        "integers' rest": lambda x: (x * 9).long() % -4, "rest of a number": lambda x: torch.remainder(torch.tensor(2.5), x.abs() + 1), "detach": lambda x: x * x.detach(),
+        "similarity": lambda x: F.cosine_similarity(x, x[:, :1], dim=1), "distance": lambda x: F.pairwise_distance(x, x * x, p=3, keepdim=True),
+        "lp_pool": lambda x: F.lp_pool2d(x, 2, (2, 3), stride=2), "frac": torch.frac, "isinf": lambda x: torch.isinf(x / (x > 0)), "isnan": lambda x: torch.isnan((x > 0) / (x > 0).float()),
         "hardshrink": F.hardshrink, "softshrink": F.softshrink, "threshold": lambda x: F.threshold(x, 0.1, 2.0), "norm 1": lambda x: x.norm(1, dim=1),
         "norm 3": lambda x: x.norm(3, dim=1), "largest": lambda x: x.norm(float("inf"), dim=1), "std_mean": lambda x: torch.std_mean(x, dim=(2, 3))},
     "places": {

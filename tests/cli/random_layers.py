@@ -13,7 +13,7 @@ COMPARISONS = ("Eq", "Ne", "Lt", "Le", "Gt", "Ge")
 UNARY = ("ReLU", "ReLU6", "LeakyReLU", "ELU", "SiLU", "GELU", "Tanh", "Sigmoid", "Hardtanh", "Dropout", "Identity", "Hardswish",
          "Hardsigmoid", "Softplus", "Mish", "SELU", "CELU", "LogSigmoid", "Softsign", "PReLU", "Hardshrink", "Softshrink",
          "Exp", "Log", "Log1p", "Expm1", "Sqrt", "Rsqrt", "Reciprocal", "Abs", "Neg", "Sign", "Sin", "Cos", "Erf", "Floor",
-         "Ceil", "Round", "Trunc", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout")
+         "Ceil", "Round", "Trunc", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "Detach")
 
 
 class Random(random.Random):
@@ -89,6 +89,32 @@ def pool(type):
         return layer
 
     return Layer(arguments, ranks=[rank + 2])
+
+
+def lp_pool(draw, shape):
+    return {"norm_type": draw.choice([1, 2, 3]), "kernel_size": draw.randint(1, 2), "stride": draw.choice([None, 1, 2]), "ceil_mode": draw.chance(0.3)}
+
+
+def sides(rank, least, **more):
+    """A padding module's arguments."""
+    def arguments(draw, shape):
+        numbers = [draw.randint(least, 2) for _ in range(2 * rank)]
+        return {"padding": numbers if draw.chance(0.7) else abs(numbers[0]), **more}
+
+    return Layer(arguments, ranks=[rank + 2])
+
+
+def windows(draw, shape):
+    return {"kernel_size": draw.randint(1, 2), "dilation": draw.choice([1, 1, 2]), "padding": draw.randint(0, 1), "stride": draw.randint(1, 2)}
+
+
+def columns(draw, shape):
+    """Often one window for each column."""
+    return {"output_size": [1, fitting(shape, 2)], "kernel_size": draw.choice([1, [1, 2]]), "padding": draw.choice([0, [0, 1]]), "stride": 1}
+
+
+def cell(draw, shape):
+    return {"input_size": fitting(shape, -1), "hidden_size": draw.randint(1, 4), "bias": draw.chance(0.7)}
 
 
 def adaptive_pool(type):
@@ -205,15 +231,22 @@ LAYERS = {
     "Clamp": Layer(lambda d, s: d.choice([{"min": 0.2}, {"max": 0.6}, {"min": 0, "max": 0.5}])),
     "Pow": Layer(lambda d, s: {"exponent": d.choice([2, 3, 0.5, -1])}),
     "GLU": Layer(along(), lambda s, a: [n // 2 if n != B and i == a["dim"] % len(s) else n for i, n in enumerate(s)]),
-    "Softmax": Layer(along()), "LogSoftmax": Layer(along()),
+    "Softmax": Layer(along()), "LogSoftmax": Layer(along()), "Softmin": Layer(along()), "Softmax2d": Layer(ranks=[3, 4]),
     "StochasticDepth": Layer(lambda d, s: {"p": d.choice([0.2, 0.5]), "mode": d.choice(["row", "batch"])}),
     **{t: pool(t) for t in ("MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d")},
     **{t: adaptive_pool(t) for t in ("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d")},
+    **{f"LPPool{n}d": Layer(lp_pool, ranks=[n + 2]) for n in (1, 2, 3)},
+    **{f"{kind}Pad{n}d": sides(n, least, **more) for n in (1, 2, 3)
+       for kind, least, more in (("Zero", -1, {}), ("Constant", -1, {"value": 0.5}), ("Reflection", 0, {}), ("Replication", 0, {}), ("Circular", 0, {}))},
+    "Unfold": Layer(windows, ranks=[4]), "Fold": Layer(columns, ranks=[3]),
+    **{t: Layer(cell, lambda s, a: [*s[:-1], a["hidden_size"]], ranks=[2]) for t in ("LSTMCell", "GRUCell", "RNNCell")},
+    "PairwiseDistance": Layer(lambda d, s: {"p": d.choice([1, 2, 3.5]), "keepdim": d.chance(0.5)}, lambda s, a: [*s[:-1], 1] if a["keepdim"] else s[:-1], inputs=2),
+    "CosineSimilarity": Layer(along(), without, inputs=2),
     "Flatten": Layer(lambda d, s: {"start_dim": d.randint(0, 1)}, flattened),
     **{t: Layer(recurrent, lambda s, a: [*s[:-1], a["hidden_size"] * (2 if a["bidirectional"] else 1)], ranks=[3]) for t in ("LSTM", "GRU", "RNN")},
     "MultiheadAttention": Layer(attention, inputs=3, ranks=[3]),
     "ScaledDotProductAttention": Layer(lambda d, s: {"dropout_p": d.choice([0, 0, 0.2]), "is_causal": d.chance(0.4)}, inputs=3, ranks=range(3, 16)),
-    **{t: Layer(arithmetic, inputs=2) for t in ("Add", "Sub", "Mul", "Div", "Minimum", "Maximum")},
+    **{t: Layer(arithmetic, inputs=2) for t in ("Add", "Sub", "Mul", "Div", "Minimum", "Maximum", "Remainder", "Fmod")},
     **{t: Layer(arithmetic, inputs=2, kind="bool") for t in COMPARISONS},
     "LogicalAnd": Layer(inputs=2, kind="bool"), "LogicalOr": Layer(inputs=2, kind="bool"), "LogicalNot": Layer(kind="bool"),
     "Where": Layer(inputs=3),
@@ -249,8 +282,8 @@ ANY, INDEX, TRUTH = ("float", "integer", "bool"), ("integer",), ("bool",)
 KINDS = {"Where": (TRUTH,), "IndexSelect": (ANY, INDEX), "Gather": (ANY, INDEX), "Embedding": (INDEX,), "EmbeddingBag": (INDEX,),
          "LogicalAnd": (TRUTH, TRUTH), "LogicalOr": (TRUTH, TRUTH), "LogicalNot": (TRUTH,),
          **{t: (ANY,) for t in ("Cast", "Concat", "Permute", "Reshape", "Expand", "Unsqueeze", "Squeeze", "Slice", "Split", "Roll", "Flip",
-                                "Select", "Print", "Identity", "Flatten", *COMPARISONS)},
-         **{t: (ANY, ANY) for t in ("Add", "Sub", "Mul")}}
+                                "Select", "Print", "Identity", "Flatten", "Detach", *COMPARISONS)},
+         **{t: (ANY, ANY) for t in ("Add", "Sub", "Mul", "Remainder", "Fmod")}}
 
 
 def suiting(type, position, values):

@@ -71,6 +71,15 @@ graph("integers", {"number_x": ([B, 5], "int64"), "number_y": ([5], "int64")}, [
     *[{"name": kind, "type": kind, "inputs": ["number_x", "number_y"]} for kind in ("Add", "Sub", "Mul", "Minimum", "Maximum")],
     {"name": "plus", "type": "Add", "other": 3, "inputs": ["number_x"]}, {"name": "clamped", "type": "Clamp", "min": -2, "inputs": ["number_x"]},
     {"name": "absolute", "type": "Abs", "inputs": ["number_x"]}], ["Add", "Sub", "Mul", "Minimum", "Maximum", "plus", "clamped", "absolute"])
+DIVISIONS = {"floor": ("Div", {"rounding_mode": "floor"}), "trunc": ("Div", {"rounding_mode": "trunc"}), "remainder": ("Remainder", {}), "fmod": ("Fmod", {})}
+graph("divisions", {"number_x": ([B, 12], "int64"), "number_y": ([B, 12], "int64"), "number_z": ([B, 12], "int32"), "x": [B, 24], "y": [B, 24], "wide": [B, 24]}, [
+    {"name": "odd", "type": "Mul", "other": 2, "inputs": ["number_y"]}, {"name": "divisor", "type": "Add", "other": 1},
+    *[parallel(name, {"type": kind, **more}, "number_x", "divisor") for name, (kind, more) in DIVISIONS.items()],
+    *[parallel(f"{name}_by_{by}", {"type": kind, "other": by, **more}, "number_z") for name, (kind, more) in DIVISIONS.items() for by in (3, -4, -1)],
+    *[parallel(name + "_x", {"type": kind, **more}, "x", "y") for name, (kind, more) in DIVISIONS.items()],
+    *[parallel(name + "_wide", {"type": kind, "other": -0.7, **more}, "wide") for name, (kind, more) in DIVISIONS.items()],
+    parallel("detached", {"type": "Detach"}, "x")],
+      [*DIVISIONS, *[f"{name}_by_{by}" for name in DIVISIONS for by in (3, -4, -1)], *[name + "_x" for name in DIVISIONS], *[name + "_wide" for name in DIVISIONS], "detached"])
 graph("cast", {"number": ([B, 4], "int64"), "x": [B, 4], "b": ([B, 4], "bool")}, [
     parallel("real", {"type": "Cast", "dtype": "float32"}, "number"), parallel("whole", {"type": "Cast", "dtype": "int64"}, "x"),
     parallel("truth", {"type": "Cast", "dtype": "bool"}, "number"), parallel("narrow", {"type": "Cast", "dtype": "int32"}, "b"),

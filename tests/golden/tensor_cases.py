@@ -76,6 +76,33 @@ family("further_norms", {"x": [B, 6, 4, 3, 2], "image": [B, 6, 4, 3], "line": [B
     named("batch", "BatchNorm3d", "x", num_features=6), named("instance", "InstanceNorm3d", "x", num_features=6),
     named("instance2", "InstanceNorm2d", "image", num_features=6, affine=True, eps=0.01), named("instance1", "InstanceNorm1d", "line", num_features=6, affine=True),
     named("rms", "RMSNorm", "line", normalized_shape=4), named("rms_two", "RMSNorm", "image", normalized_shape=[4, 3], eps=0.1, elementwise_affine=False)])
+family("pad_modules", {"image": [B, 3, 5, 4], "line": [B, 3, 6], "volume": [B, 2, 3, 4, 3]}, [
+    named("zero1", "ZeroPad1d", "line", padding=[1, 2]), named("zero2", "ZeroPad2d", "image", padding=[1, 0, 2, -1]), named("zero3", "ZeroPad3d", "volume", padding=1),
+    named("constant1", "ConstantPad1d", "line", padding=[-1, 3], value=1.5), named("constant2", "ConstantPad2d", "image", padding=1, value=-0.5),
+    named("constant3", "ConstantPad3d", "volume", padding=[1, 0, 0, 1, 2, 0], value=2.5), named("reflect1", "ReflectionPad1d", "line", padding=2),
+    named("reflect2", "ReflectionPad2d", "image", padding=[1, 2, 3, 0]), named("reflect3", "ReflectionPad3d", "volume", padding=1),
+    named("replicate1", "ReplicationPad1d", "line", padding=[3, 0]), named("replicate2", "ReplicationPad2d", "image", padding=[0, 1, 2, 3]),
+    named("replicate3", "ReplicationPad3d", "volume", padding=2), named("circular1", "CircularPad1d", "line", padding=[4, 1]),
+    named("circular2", "CircularPad2d", "image", padding=2), named("circular3", "CircularPad3d", "volume", padding=[1, 1, 2, 0, 0, 1])])
+family("distances", {"a": [B, 3, 5], "b": [B, 3, 5], "image": [B, 3, 2, 4]}, [
+    named("two", "PairwiseDistance", "a", "b"), named("one", "PairwiseDistance", "a", "b", p=1, keepdim=True), named("exact", "PairwiseDistance", "a", "b", p=3.5, eps=0),
+    named("cosine", "CosineSimilarity", "a", "b"), named("cosine_last", "CosineSimilarity", "a", "b", dim=-1, eps=2.0),
+    named("softmin", "Softmin", "a", dim=1), named("softmax2d", "Softmax2d", "image")])
+tiles = {"kernel_size": [2, 3], "stride": [2, 3]}
+windows = {"kernel_size": [2, 3], "dilation": [2, 1], "padding": [1, 2], "stride": [2, 1]}
+family("columns", {"x": [B, 2, 6, 9]}, [
+    named("plain", "Unfold", "x", kernel_size=3), named("windows", "Unfold", "x", **windows), named("tiles", "Unfold", "x", **tiles),
+    named("back", "Fold", "plain", output_size=[6, 9], kernel_size=3), named("windows_back", "Fold", "windows", output_size=[6, 9], **windows),
+    named("tiles_back", "Fold", "tiles", output_size=[6, 9], **tiles), named("far_apart", "Unfold", "x", kernel_size=2, stride=5),
+    named("far_back", "Fold", "far_apart", output_size=[6, 8], kernel_size=2, stride=5)])
+family("lp_pools", {"x": [B, 3, 7, 6], "row": [B, 3, 9], "block": [B, 2, 4, 5, 3]}, [
+    named("image", "LPPool2d", "x", norm_type=2, kernel_size=3), named("steps", "LPPool2d", "x", norm_type=4, kernel_size=[2, 3], stride=[1, 2], ceil_mode=True),
+    named("line", "LPPool1d", "row", norm_type=2.0, kernel_size=4, stride=2), named("volume", "LPPool3d", "block", norm_type=2, kernel_size=2)])
+cell = {"input_size": 5, "hidden_size": 4}
+family("cells", {"x": [B, 5], "h": [B, 4], "c": [B, 4]}, [
+    named("lstm", "LSTMCell", "x", "h", "c", **cell), named("lstm0", "LSTMCell", "x", bias=False, **cell), named("gru", "GRUCell", "x", "h", **cell),
+    named("gru0", "GRUCell", "x", **cell), named("rnn", "RNNCell", "x", "h", **cell), named("rnn0", "RNNCell", "x", nonlinearity="relu", bias=False, **cell)],
+       ["lstm", "lstm:1", "lstm0", "lstm0:1", "gru", "gru0", "rnn", "rnn0"])
 heads = [B, 4, 3, 5]
 family("attention_scores", {"q": heads, "k": [B, 4, 6, 5], "v": [B, 4, 6, 2], "mask_b": ([B, 1, 3, 6], LONG), "bias": [B, 4, 3, 6], "kk": [B, 2, 6, 5], "vv": [B, 2, 6, 2]}, [
     named("plain", "ScaledDotProductAttention", "q", "k", "v"), named("scaled", "ScaledDotProductAttention", "q", "k", "v", scale=0.7, dropout_p=0.3),

@@ -24,6 +24,22 @@ family("pads", {"x": [B, 3, 4]}, [
     named("reflect", of("Pad", pad=[2, 1, 0, 0], mode="reflect"), "image"), named("replicate", of("Pad", pad=[0, 3, 0, 0], mode="replicate"), "image"),
     named("circular", of("Pad", pad=[1, 2, 0, 0], mode="circular"), "image"), named("all", of("Concat", dim=2), "constant", "reflect", "replicate", "circular"),
     named("sum", of("Tanh"))], [B, 1, 11, 8], batch=7)
+family("columns", {"x": [B, 2, 5, 6]}, [
+    named("conv", conv(2, 2, 1), "x"), named("seen", of("Unfold", kernel_size=[2, 3], dilation=[2, 1], padding=[1, 0], stride=[1, 2])), named("tanh", of("Tanh")),
+    named("back", of("Fold", output_size=[8, 6], kernel_size=[2, 3], padding=[1, 0], stride=[2, 2])), named("sum", of("ZeroPad2d", padding=[0, -2, 1, 0]))], [B, 2, 9, 4],
+       batch=7)
+family("distances", {"x": [B, 3, 4]}, [
+    named("fa", linear(4, 5), "x"), named("fb", linear(4, 5), "x"), named("two", of("PairwiseDistance"), "fa", "fb"), named("one", of("PairwiseDistance", p=1.5), "fa", "fb"),
+    named("cosine", of("CosineSimilarity", dim=-1), "fa", "fb"), named("softmin", of("Softmin", dim=-1), "fa"), named("first", of("Select", dim=2, index=0), "softmin"),
+    named("rest", of("Remainder", other=0.7), "fb"), named("third", of("Select", dim=2, index=2), "rest"), named("sum", of("Concat", dim=1), "two", "one", "cosine", "first", "third")],
+       [B, 15], batch=7)
+family("lp_pools", {"x": [B, 2, 5, 6]}, [
+    named("conv", conv(2, 3, 1), "x"), named("positive", of("Softplus")), named("pool", of("LPPool2d", norm_type=3.0, kernel_size=2, ceil_mode=True), "positive"), named("sum", of("Tanh"))], [B, 3, 3, 3],
+       batch=7)
+family("cells", {"x": [B, 5], "h": [B, 4], "c": [B, 4]}, [
+    named("tanh", linear(5, 5), "x"), named("lstm", of("LSTMCell", input_size=5, hidden_size=4), "tanh", "h", "c"),
+    named("gru", of("GRUCell", input_size=4, hidden_size=4), "lstm:1", "lstm"), named("rnn", of("RNNCell", input_size=4, hidden_size=4), "lstm", "gru"),
+    named("detached", of("Detach"), "lstm"), named("sum", of("Add"), "rnn", "detached")], [B, 4], batch=7)
 family("gather", {"x": [B, 3, 4], "i": ([B, 2, 5], INT)}, [
     named("fc", linear(4, 5), "x"), named("tanh", of("Tanh")), named("found", of("Gather", dim=1), "tanh", "i"), named("sum", linear(5, 2))], [B, 2, 2], batch=7)
 family("reductions", {"x": [B, 3, 4]}, [

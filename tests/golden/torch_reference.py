@@ -67,7 +67,8 @@ def constant(a):
 
 
 FUNCTIONS = {
-    "Add": two(torch.add), "Sub": two(torch.sub), "Mul": two(torch.mul), "Div": two(torch.div),
+    "Add": two(torch.add), "Sub": two(torch.sub), "Mul": two(torch.mul), "Div": lambda a: two(lambda x, y: torch.div(x, y, rounding_mode=a.get("rounding_mode")))(a),
+    "Remainder": two(torch.remainder), "Fmod": two(torch.fmod), "Detach": lambda a: lambda x: x.detach(),
     "Minimum": two(lambda x, y: torch.minimum(x, torch.as_tensor(y, dtype=x.dtype))),
     "Maximum": two(lambda x, y: torch.maximum(x, torch.as_tensor(y, dtype=x.dtype))),
     "Pow": lambda a: (lambda x: x ** a["exponent"]) if a.get("exponent") is not None else torch.pow,
@@ -155,6 +156,11 @@ class Lstm(nn.LSTM):
         return super().forward(x, states or None)
 
 
+class LstmCell(nn.LSTMCell):
+    def forward(self, x, *states):
+        return super().forward(x, states or None)
+
+
 class Graph(nn.Module):
     """The layers of a model or module: values by name, children by layer name."""
     def __init__(self, spec, layers, inputs, outputs):
@@ -232,6 +238,9 @@ def build(spec, layer):
         args = {k: tuple(v) if isinstance(v, list) else v for k, v in args.items()}
     if kind in FUNCTIONS:
         return Fn(FUNCTIONS[kind](args))
+    if kind == "LSTMCell":
+        return LstmCell(**args)
+    args = {k: tuple(v) if k == "padding" and isinstance(v, list) else v for k, v in args.items()}
     if kind == "LSTM":
         return Lstm(**args)
     if kind == "MaxPool2d":

@@ -5,6 +5,7 @@ import torch
 
 from ..error import Diagnostic, Error
 from ..model_file import ModelFile
+from .checkpoint_call import mark
 from .document import Document, arguments_of, free_name
 from .examples import Examples
 from .export import export
@@ -107,6 +108,8 @@ def _file(module, graph, lowering, outputs, name, notes):
         results.append(value)
     layers = _used(lowering.layers, results)
     root = arrange(layers, module)
+    notes += [f"{place.file}:{place.line}: the checkpoint isn't kept, since what is in it is no module's whole call: put it into a module of its own"
+              for place in mark(root)]
     place_tensors(root)
     _check_types(root)
     inputs, crossing = flow(root, results)

@@ -51,7 +51,7 @@ def taken_apart(call):
         return None
     if sizes != [_extents_of(leaf) for leaf in leaves]:
         raise UnknownSize(f"{target} was traced for one size of the batch")
-    kept = {key: call.node.meta[key] for key in ("stack_trace", "nn_module_stack") if key in call.node.meta}
+    kept = {key: call.node.meta[key] for key in ("stack_trace", "nn_module_stack", "custom") if key in call.node.meta}
     for node in graph.nodes:
         node.meta.update(kept, origin=call.node.meta.get("origin", call.target))
     return outer, graph

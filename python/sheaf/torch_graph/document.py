@@ -37,6 +37,7 @@ class Document:
         previous = list(given)
         for item in scope.items:
             entry, results = self._scope(item, scope, names, taken) if isinstance(item, Scope) else self._layer(item, scope, names, taken)
+            entry.update({"checkpoint": True} if item.checkpoint else {})
             sources = self.inputs.get(item, []) if isinstance(item, Scope) else item.inputs
             if sources != previous and sources:
                 entry["inputs"] = [names[value] for value in sources]

@@ -11,6 +11,7 @@ import torch
 
 from ..error import Diagnostic, Error
 from .attention_call import as_one_call
+from .checkpoint_call import checkpoints_pass_through
 
 _NOT_THE_USERS = tuple(os.path.dirname(path) + os.sep for path in (torch.__file__, os.path.dirname(__file__)))
 
@@ -73,7 +74,7 @@ def export(module, examples, training):
     arguments, keywords = examples.with_rows(_ROWS)
     shapes = examples.dynamic_shapes(torch.export.Dim.DYNAMIC)
     try:
-        with _mode(module, training), _data_parallel_passes_through(), _named_keywords(module, keywords), as_one_call(), \
+        with _mode(module, training), _data_parallel_passes_through(), _named_keywords(module, keywords), as_one_call(), checkpoints_pass_through(), \
                 warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.export.export(module, arguments, keywords, dynamic_shapes=shapes, strict=False)

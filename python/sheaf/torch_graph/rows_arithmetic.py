@@ -34,15 +34,23 @@ def _promoted(w, x, y):
     return x, y
 
 
-def _two(kind, w, x, y):
+def _two(kind, w, x, y, **arguments):
     x, y = _promoted(w, x, y)
     if (number := _number(y)) is not None and math.isfinite(number):
         x = x if w.shapes()[0][1] in (x.dtype, torch.bool) else w.cast(x, w.shapes()[0][1])
-        return w.layer(kind, [x], other=number)
+        return w.layer(kind, [x], other=number, **arguments)
     if number is not None:
         tensor = torch.tensor(number, dtype=x.dtype)
         y = Constant.of((tensor, tensor))
-    return w.layer(kind, [w.broadcast(x), w.broadcast(y)])
+    return w.layer(kind, [w.broadcast(x), w.broadcast(y)], **arguments)
+
+
+def _divided(kind, w, x, y, **arguments):
+    """The same, where the dividend may be a number."""
+    if (number := _number(x)) is not None:
+        tensor = torch.tensor(number, dtype=w.shapes()[0][1])
+        x = Constant.of((tensor, tensor))
+    return _two(kind, w, x, y, **arguments)
 
 
 def scaled(w, value, factor):
@@ -90,10 +98,7 @@ def mul(a, w):
 def div(a, w):
     x, y = _operands(a, w)
     if a.get("rounding_mode") is not None:
-        if not w.shapes()[0][1].is_floating_point:
-            raise w.refuse("divides integers")
-        quotient = _two("Div", w, x, y)
-        return w.layer({"floor": "Floor", "trunc": "Trunc"}[a["rounding_mode"]], [quotient])
+        return _divided("Div", w, x, y, rounding_mode=a["rounding_mode"])
     if isinstance(x, Drawn):
         return Drawn(x.shape, x.dtype, x.keep, x.scale / _number(y))
     if (number := _number(x)) is not None:
@@ -144,20 +149,15 @@ for _operator, _function in {
     _composed(_operator, _function)
 
 
-def _rest(operator, rounding):
+def _rest(operator, kind):
     """What a division to whole numbers leaves."""
     @row(f"aten.{operator}")
     def rest(a, w):
-        x, y = _operands(a, w)
-        if not w.shapes()[0][1].is_floating_point:
-            raise w.refuse("divides integers")
-        whole = w.layer(rounding, [_two("Div", w, x, y)])
-        product = w.layer("Mul", [whole], other=_number(y)) if _number(y) is not None else w.layer("Mul", [whole, w.broadcast(y)])
-        return w.layer("Sub", [x, product])
+        return _divided(kind, w, *_operands(a, w))
 
 
-_rest("remainder", "Floor")
-_rest("fmod", "Trunc")
+_rest("remainder", "Remainder")
+_rest("fmod", "Fmod")
 
 
 @row("aten.floor_divide")

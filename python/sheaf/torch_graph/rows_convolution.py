@@ -80,3 +80,18 @@ for _dims in (1, 2, 3):
 def convolution(a, w):
     kind = f"Conv{'Transpose' if a['transposed'] else ''}{a['weight'].rank - 2}d"
     return _convolution(kind, a, w, a["transposed"])
+
+
+_WINDOWS = ("kernel_size", "dilation", "padding", "stride")
+
+
+@row("aten.im2col")
+def im2col(a, w):
+    return w.layer("Unfold", [a["self"]], **{name: single(a[name]) for name in _WINDOWS}) if a["self"].rank == 4 else w.apart()
+
+
+@row("aten.col2im")
+def col2im(a, w):
+    if a["self"].rank != 3 or not all(isinstance(size, int) for size in a["output_size"]):
+        return w.apart()
+    return w.layer("Fold", [a["self"]], output_size=single(a["output_size"]), **{name: single(a[name]) for name in _WINDOWS})

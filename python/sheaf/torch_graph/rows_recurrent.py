@@ -19,6 +19,19 @@ def _recurrent(operator, kind, states, **fixed):
         return w.layer(kind, inputs, results=w.shapes(), owner=w.stack[-1][1], parameters=w.parameters_of(module), **arguments)
 
 
+def _cell(operator, kind, **fixed):
+    @row(f"aten.{operator}")
+    def cell(a, w):
+        module = w.module()
+        states = list(a["hx"]) if isinstance(a["hx"], (list, tuple)) else [a["hx"]]
+        arguments = {"input_size": module.input_size, "hidden_size": module.hidden_size, "bias": module.bias, **fixed}
+        return w.layer(kind, [a["input"], *states], results=w.shapes(), owner=w.stack[-1][1], parameters=w.parameters_of(module), **arguments)
+
+
+_cell("lstm_cell", "LSTMCell")
+_cell("gru_cell", "GRUCell")
+_cell("rnn_tanh_cell", "RNNCell")
+_cell("rnn_relu_cell", "RNNCell", nonlinearity="relu")
 _recurrent("lstm", "LSTM", 2)
 _recurrent("gru", "GRU", 1)
 _recurrent("rnn_tanh", "RNN", 1)

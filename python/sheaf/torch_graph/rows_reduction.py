@@ -173,11 +173,11 @@ def cumsum(a, w):
 
 @row("aten.cosine_similarity")
 def cosine_similarity(a, w):
-    x, y = a["x1"], a["x2"]
-    def norm_of(value):
-        squares = w.layer("Mul", [value, value], (value.shape, value.dtype))
-        return w.layer("Clamp", [w.layer("Sqrt", [_reduced("Sum", {"self": value, "dim": a["dim"]}, w, squares)])], min=a["eps"])
+    return w.layer("CosineSimilarity", [w.broadcast(a["x1"]), w.broadcast(a["x2"])], dim=a["dim"], eps=a["eps"])
 
-    product = w.layer("Mul", [x, y], (x.shape, x.dtype))
-    dot = _reduced("Sum", {"self": product, "dim": a["dim"]}, w)
-    return w.layer("Div", [dot, w.layer("Mul", [norm_of(x), norm_of(y)])])
+
+@row("aten.pairwise_distance")
+def pairwise_distance(a, w):
+    if not 0 < a["p"] < math.inf:
+        return w.apart()
+    return w.layer("PairwiseDistance", [w.broadcast(a["x1"]), w.broadcast(a["x2"])], p=a["p"], eps=a["eps"], keepdim=a["keepdim"])

@@ -10,6 +10,7 @@ class Scope:
 
     def __init__(self, key, path, parent):
         self.key, self.path, self.parent, self.items = key, path, parent, []
+        self.checkpoint = False  # nothing in it is kept for the backward pass
 
     def chain(self):
         """The scope and those around it, innermost first."""

@@ -117,3 +117,5 @@ class Layer:
     results: list = field(default_factory=list)
     hint: str = ""
     operator: str = ""  # the call that it was written for
+    checkpoints: tuple = ()  # the numbers of those around it, outermost first
+    checkpoint: bool = False  # it is one itself

@@ -4,6 +4,7 @@ import math
 import torch
 
 from ..error import Diagnostic, Error
+from .checkpoint_call import checkpoints_of
 from .extent import Extent, extent_of
 from .graph import source_of, stack_of
 from .value import DTYPES, Constant, Drawn, Layer, Parameter, Result
@@ -56,7 +57,7 @@ class Writer:
         if any(isinstance(value, float) and not math.isfinite(value) for value in arguments.values()):
             raise self.refuse("takes a number that isn't finite, which model files can't hold")
         layer = Layer(kind, [self.exact(value) for value in inputs], arguments, self.stack, self.source, owner, parameters or {},
-                      operator=str(self.call.origin))
+                      operator=str(self.call.origin), checkpoints=checkpoints_of(self.call.node))
         self.lowering.layers.append(layer)
         several = results is not None
         if not several:
