@@ -21,7 +21,7 @@ void check(const Case& c) { EXPECT_EQ(problems_in(model_with(c.layers, c.rest)),
 TEST(Diagnostics, Types) {
   check({{R"({"type": "LogSoftMax", "dim": 1})"}, "", {"5:10: unknown layer type 'LogSoftMax'; did you mean 'LogSoftmax'?"}});
   check({{R"({"type": "Bilinear"})"}, "", {"5:10: unknown layer type 'Bilinear'"}});
-  check({{R"({"type": "Unfold"})"}, "", {"5:10: unknown layer type 'Unfold'"}});
+  check({{R"({"type": "Einsum"})"}, "", {"5:10: unknown layer type 'Einsum'"}});
   check({{R"({"name": "a"})"}, "", {"5:1: layer 'a' needs a 'type' (PyTorch's class name, or a module's)"}});
   check({{"7"}, "", {"5:1: a layer must be an object, found 7"}});
 }
@@ -152,13 +152,13 @@ TEST(Diagnostics, Training) {
        {"7:98: the loss takes outputs of the model, targets and inputs; 'z' is none of them; expected one of '0', 'y', 'x'"}});
   check({{linear},
          head + R"("loss": {"type": "GaussianNLLLoss"}, "optimizer": {"type": "SGD"}})",
-         {"7:71: the loss needs 'inputs': which outputs and targets are its input, target and var"}});
+         {"7:62: the loss needs 'inputs': which outputs and targets are its input, target and var"}});
   check({{linear},
          head + R"("loss": {"type": "TripletMarginLoss", "inputs": ["0", "y"]}, "optimizer": {"type": "SGD"}})",
-         {"7:114: 'inputs' of the loss must be a list of 3 names: anchor, positive and negative, found a list"}});
+         {"7:102: 'inputs' of the loss must be a list of 3 names: anchor, positive and negative, found [\"0\", \"y\"]"}});
   check({{linear},
          R"("training": {"loss": {"type": "MSELoss"}, "optimizer": {"type": "SGD"}})",
-         {"7:15: 'training' needs 'targets'"}});
+         {"7:13: 'training' needs 'targets'"}});
   check({{linear},
          head + R"("loss": {"type": "MSELoss"}, "optimizer": {"type": "SGD", "momentun": 0.9}})",
          {"7:112: optimizer SGD has no argument 'momentun'; did you mean 'momentum'?"}});
