@@ -16,8 +16,12 @@ struct Along {
 
   template <typename Op>
   Along(Op op, size_t i, int64_t size)
-      : taps(op.getKernelSize()[i]), dilation(op.getDilation()[i]), padding(op.getPadding()[i]), stride(op.getStride()[i]),
-        size(size), places((size + 2 * padding - dilation * (taps - 1) - 1) / stride + 1) {}
+      : taps(op.getKernelSize()[i]),
+        dilation(op.getDilation()[i]),
+        padding(op.getPadding()[i]),
+        stride(op.getStride()[i]),
+        size(size),
+        places((size + 2 * padding - dilation * (taps - 1) - 1) / stride + 1) {}
   /// Windows lie side by side and cover all.
   bool tiles() const { return dilation == 1 && padding == 0 && stride == taps && places * taps == size; }
 };

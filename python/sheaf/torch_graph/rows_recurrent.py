@@ -25,7 +25,8 @@ def _cell(operator, kind, **fixed):
         module = w.module()
         states = list(a["hx"]) if isinstance(a["hx"], (list, tuple)) else [a["hx"]]
         arguments = {"input_size": module.input_size, "hidden_size": module.hidden_size, "bias": module.bias, **fixed}
-        return w.layer(kind, [a["input"], *states], results=w.shapes(), owner=w.stack[-1][1], parameters=w.parameters_of(module), **arguments)
+        results = {"results": w.shapes()} if len(states) > 1 else {}
+        return w.layer(kind, [a["input"], *states], **results, owner=w.stack[-1][1], parameters=w.parameters_of(module), **arguments)
 
 
 _cell("lstm_cell", "LSTMCell")
