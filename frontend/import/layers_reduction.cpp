@@ -79,16 +79,20 @@ Values build_pairwise_distance(const Context& c) {
   return {mapped(c, {summed(c, powers, -1, c.argument("keepdim").get<bool>())}, "norm_root", {p})};
 }
 
-/// torch.nn.functional.cosine_similarity: each vector is divided by its length, which is at least eps.
+/// torch.nn.functional.cosine_similarity: both are broadcast, then each vector is divided by its length, which is at least eps.
 Values build_cosine_similarity(const Context& c) {
   const int64_t dim = c.argument("dim").get<int64_t>();
+  /// x itself, in the shape that both have.
+  auto broadcast = [&](mlir::Value x, mlir::Value other) {
+    return mapped(c, {mapped(c, {other, other}, "eq"), x, x}, "where");
+  };
   auto direction = [&](mlir::Value x) {
     mlir::Value length = mapped(c, {summed(c, mapped(c, {x}, "power_of_size", {2}), dim, true)}, "norm_root", {2});
     length = mapped(c, {length}, "clamp", {c.argument("eps").get<double>(), std::numeric_limits<double>::infinity()});
     return c.one<nn::DivOp>(x, length)[0];
   };
-  mlir::Value product = c.one<nn::MulOp>(direction(c.inputs[0]), direction(c.inputs[1]))[0];
-  return {summed(c, product, dim, false)};
+  mlir::Value x = direction(broadcast(c.inputs[0], c.inputs[1])), y = direction(broadcast(c.inputs[1], c.inputs[0]));
+  return {summed(c, c.one<nn::MulOp>(x, y)[0], dim, false)};
 }
 
 }  // namespace
