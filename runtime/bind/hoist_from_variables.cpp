@@ -1,6 +1,6 @@
-// On asynchronous lanes, generated kernels that read nothing but variables come first, equal ones together: many small launches
-// become few (Device::merge). Examples are the conversions of parameters to bf16, each of which would otherwise stand before its first
-// reader.
+// On asynchronous lanes, generated kernels and changes of dtype that read nothing but variables come first, equal ones together: many
+// small launches become few (Device::merge). Examples are the conversions of parameters to bf16, each of which would otherwise stand
+// before its first reader.
 #include "runtime/bind/side_by_side.h"
 
 #include <algorithm>
@@ -23,8 +23,9 @@ class Hoisting {
 
  private:
   bool hoists(const Instance& instance) const {
-    if (!instance.is<Instance::KernelCall>() || instance.can_fail() || !instance.after.empty() || instance.inputs.empty())
-      return false;
+    const bool many = instance.is<Instance::KernelCall>() ||
+                      (instance.is<Instance::Reorder>() && !launch_key(program_, context_.program, instance).empty());
+    if (!many || instance.can_fail() || !instance.after.empty() || instance.inputs.empty()) return false;
     if (!context_.devices.device(instance.lane).info().asynchronous) return false;
     // What makes a variable's new value comes last.
     const auto is_new = [&](TensorId output) { return new_values_[program_.root(output).tensor]; };

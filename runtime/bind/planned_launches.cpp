@@ -1,5 +1,6 @@
 #include "runtime/bind/planned_launches.h"
 
+#include "runtime/bind/side_by_side.h"
 #include "runtime/bind/touched.h"
 #include "runtime/device/launch_count.h"
 #include "runtime/plan/kernel_lookup.h"
@@ -29,32 +30,36 @@ class Counting {
   }
 
  private:
-  /// The kernel of which a device could make one launch for several; null: none.
-  const Kernel* many(const Instance& instance) {
-    if (!instance.is<Instance::KernelCall>() || instance.can_fail() || instance.collective >= 0) return nullptr;
-    const std::string& name = program_.steps[instance.step.index()].kernel;
-    const auto [known, fresh] = kernels_.try_emplace(name, nullptr);
-    if (const Kernel* kernel = fresh ? find_kernel(plan_, name) : nullptr; kernel && launches_many(*kernel))
-      known->second = kernel;
-    return known->second;
+  /// What instances have in common of which a device could make one launch; empty: it couldn't.
+  std::string many(const Instance& instance) {
+    if (instance.can_fail() || instance.collective >= 0) return {};
+    const std::string key = launch_key(bound_, program_, instance);
+    if (instance.is<Instance::Reorder>()) {
+      const bool converts = bound_.tensors[instance.inputs[0]].spec.dtype != bound_.tensors[instance.outputs[0]].spec.dtype;
+      return converts ? key : std::string();
+    }
+    if (!instance.is<Instance::KernelCall>()) return {};
+    const auto [known, fresh] = kernels_.try_emplace(key, false);
+    if (const Kernel* kernel = fresh ? find_kernel(plan_, key) : nullptr) known->second = launches_many(*kernel);
+    return known->second ? key : std::string();
   }
 
   void merge(const std::vector<InstanceId>& order) {
-    const Kernel* last = nullptr;  // of the launch that might go on
+    std::string last;  // of the launch that might go on
     const Instance* before = nullptr;
     Touched touched;
     for (InstanceId i : order) {
       const Instance& instance = bound_.instances[i];
-      const Kernel* kernel = many(instance);
+      const std::string key = many(instance);
       const bool alone =
           before && (before->commits != instance.commits || !planned_.schedule.instances[i].waits.empty() || signalled_);
       std::vector<OperandRange> operands;
-      const bool known = kernel && ranges(instance, operands);
-      const bool joins = known && kernel == last && !alone && touched.allows(operands);
+      const bool known = !key.empty() && ranges(instance, operands);
+      const bool joins = known && key == last && !alone && touched.allows(operands);
       if (joins) counts_[i] = 0;
       else touched = {};
       touched.add(operands);
-      last = known ? kernel : nullptr;
+      last = known ? key : std::string();
       before = &instance;
       signalled_ = planned_.schedule.instances[i].signals;
     }
@@ -86,8 +91,8 @@ class Counting {
   const Plan& plan_;
   const Program& program_;
   const DeviceSet& devices_;
-  std::map<std::string, const Kernel*> kernels_;  ///< those asked for
-  bool signalled_ = false;                        ///< the instance before is waited for
+  std::map<std::string, bool> kernels_;  ///< those asked for: whether one launch does several
+  bool signalled_ = false;               ///< the instance before is waited for
   IdVector<InstanceId, int> counts_;
 };
 

@@ -6,13 +6,13 @@
 
 namespace sheaf {
 
-/// The kernel of an instance; empty if it has none.
-const std::string& kernel_of(const BoundProgram& program, const BindContext& context, InstanceId instance);
+/// What instances have in common that could be one launch: their kernel, or the dtypes from and to which they convert. Empty: nothing.
+std::string launch_key(const BoundProgram& program, const Program& plan, const Instance& instance);
 
 enum class Side : uint8_t { first, last };
 
 /// Puts the `chosen` instances first or last: each after those of them that it reads; among those that can be adjacent, equal
-/// kernels side by side. Errors: those of rearrange().
+/// kernels, and equal conversions, side by side. Errors: those of rearrange().
 Result<void> put_side_by_side(BoundProgram& program, const BindContext& context, const IdVector<InstanceId, bool>& chosen,
                               Side side);
 

@@ -1,6 +1,6 @@
 // On asynchronous lanes, operations that only make new values of variables come last, equal kernels together: there they may
 // write over the variables, and many small launches become few (Device::merge). Examples are a batch norm's running averages, a
-// counter and the optimiser's updates.
+// counter, gradients that become f32 and the optimiser's updates.
 #include "runtime/bind/side_by_side.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class Sinking {
 
   bool sinks(InstanceId i) const {
     const Instance& instance = program_.instances[i];
-    if (!instance.call() || instance.can_fail() || kernel_of(program_, context_, i).empty()) return false;
+    if (!instance.call() || instance.can_fail() || launch_key(program_, context_.program, instance).empty()) return false;
     if (!context_.devices.device(instance.lane).info().asynchronous) return false;
     if (std::find(needed_.begin(), needed_.end(), i) != needed_.end()) return false;
     return std::all_of(instance.outputs.begin(), instance.outputs.end(), [&](TensorId output) {

@@ -55,7 +55,7 @@ StoredRef VariableStore::copy_to(StoredRef from, const TensorSpec& spec, Device&
   // A copy is a reordering to the same format, stored under its memory.
   auto& known = reorders_[{from, device.memory_space()}];
   for (const auto& [format, node] : known) {
-    if (same_format(format, spec)) return StoredRef{node, 0};
+    if (same_form(format, spec)) return StoredRef{node, 0};
   }
   const NodeId node = add_node(spec, device);
   known.emplace_back(spec, node);
@@ -65,7 +65,7 @@ StoredRef VariableStore::copy_to(StoredRef from, const TensorSpec& spec, Device&
 
 Result<StoredRef> VariableStore::reorder(StoredRef from, const TensorSpec& have, const TensorSpec& want, Device& device) {
   for (const auto& [format, node] : reorders_[{from, device.memory_space()}]) {
-    if (same_format(format, want)) return StoredRef{node, 0};
+    if (same_form(format, want)) return StoredRef{node, 0};
   }
   SHEAF_ASSIGN(auto prepared, device.prepare_reorder(have, want, 1));
   const NodeId node = add_node(want, device);
@@ -86,7 +86,7 @@ Result<std::vector<StoredRef>> VariableStore::derive(const Step& step, const std
   SHEAF_ASSIGN(auto prepared, prepare());
   std::vector<StoredRef> wanted = inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (same_format(prepared.inputs[i], specs[i])) continue;
+    if (same_form(prepared.inputs[i], specs[i])) continue;
     SHEAF_ASSIGN(wanted[i], reorder(inputs[i], specs[i], prepared.inputs[i], device));
   }
   std::vector<NodeId> outputs;

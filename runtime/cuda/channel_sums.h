@@ -30,13 +30,17 @@ struct BatchNormCall {
   MemoryRef dy, dx, dweight, dbias;  ///< backward; dweight and dbias may be in scratch
   MemoryRef more;                    ///< added to dy first; then there is `gradient` too
   MemoryRef gradient;                ///< dy, and more, where the mask is set, for others
+  /// Blocks that are there at once (OwnKernels::most_together()), and where they meet: none, or no word, where each pass is a launch.
+  unsigned most_together = 0;
+  std::shared_ptr<const unsigned> word;
 };
 size_t mask_bytes(const Dims& dims);
 
-/// A batch norm's work in the queue: launches, and bytes that it reads a second time.
+/// What a batch norm puts into the queue: launches, bytes that it reads a second time, and how often all its blocks meet.
 struct NormWork {
   int launches = 0;
   double bytes_again = 0;
+  int meetings = 0;
 };
 /// By vectors if possible (runtime/cuda/vector_norm.h). Both make the same masks.
 NormWork add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,

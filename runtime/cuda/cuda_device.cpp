@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/format.h"
 #include "runtime/cuda/generated_kernel.h"
+#include "runtime/cuda/merged_launch.h"
 #include "runtime/cuda/logged_driver.h"
 #include "runtime/cuda/queue.h"
 #include "runtime/device/launch_count.h"
@@ -130,7 +131,9 @@ class CudaDevice final : public Device {
 
   TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return same_layout_of(tensor, dtype); }
 
-  std::unique_ptr<Executable> merge(std::span<Executable* const> parts) override { return merge_generated_kernels(parts); }
+  std::unique_ptr<Executable> merge(std::span<Executable* const> parts) override {
+    return merge_launches(state_, device_, parts);
+  }
 
   Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request,
                                                    std::span<Device* const> members) override {

@@ -29,6 +29,7 @@ struct DeviceProperties {
   int64_t memory_bytes = 0;
   int l2_bytes = 0;
   int shared_bytes_per_block = 0;  ///< without opting in to more
+  bool launches_together = false;  ///< Launch::together
 };
 
 struct MemoryInUse {
@@ -41,6 +42,7 @@ struct Launch {
   unsigned block = 1;          ///< threads, in one dimension
   unsigned shared_bytes = 0;   ///< dynamic shared memory
   void** arguments = nullptr;  ///< addresses of the parameters; read during the call
+  bool together = false;       ///< all blocks are there at once, and wait for each other (a cooperative launch)
 };
 
 /// A driver's allocations are aligned to this, as libraries require of scratch memory: cuBLASLt (since 12.9) for its

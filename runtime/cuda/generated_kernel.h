@@ -21,10 +21,6 @@ Result<std::shared_ptr<const Kernels>> load_generated_kernels(const std::shared_
 Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const std::shared_ptr<BackendState>& state, int device,
                                           const std::shared_ptr<const QueueKernels>& queue_kernels);
 
-/// One launch for all of `parts`, if they are the same kernel over elements; null if they aren't, or there is too little memory
-/// for the table of their operands.
-std::unique_ptr<Operation> merge_generated_kernels(std::span<Executable* const> parts);
-
 /// Blocks of a launch over `work` items, `items` of them per block at a time: no more than keep the device busy, since blocks
 /// step on.
 unsigned blocks_for(int64_t work, int items, int threads, int multiprocessors);

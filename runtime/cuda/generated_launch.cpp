@@ -21,6 +21,12 @@ GeneratedLaunch::GeneratedLaunch(std::shared_ptr<const PtxKernels> kernels, cons
   for (uint64_t& value : values_) arguments_.push_back(&value);
 }
 
+std::optional<ManyLaunch> GeneratedLaunch::many() const {
+  const size_t extents = values_.size() - buffers_ - 2;
+  if (!entry_.many || extents != 0) return std::nullopt;
+  return ManyLaunch{entry_.many, kernels_, buffers_, work_, items_, threads_};
+}
+
 Result<void> GeneratedLaunch::enqueue(const Enqueue& at) {
   if (work_ == 0) return {};
   for (size_t i = 0; i < buffers_; ++i) values_[i] = reinterpret_cast<uint64_t>(at.buffers[i]);

@@ -1,7 +1,7 @@
 // The launch of one generated kernel: K(buffers…, extents…, work, guard), docs/cuda.md.
 #pragma once
 
-#include "runtime/cuda/operation.h"
+#include "runtime/cuda/merged_launch.h"
 #include "runtime/cuda/queue_kernels.h"
 
 #include <map>
@@ -22,7 +22,7 @@ class PtxKernels final : public Kernels {
   std::map<std::string, Entry> entries;  ///< by kernel
 };
 
-class GeneratedLaunch : public Operation {
+class GeneratedLaunch : public Operation, public Mergeable {
  public:
   /// `operands`: how many buffers the step has. `work`: of the kernel's form for GPUs.
   GeneratedLaunch(std::shared_ptr<const PtxKernels> kernels, const PtxKernels::Entry& entry, const Kernel& kernel,
@@ -32,13 +32,7 @@ class GeneratedLaunch : public Operation {
   Result<void> enqueue(const Enqueue& at) override;
   bool guardable() const override { return true; }
 
-  const std::shared_ptr<const PtxKernels>& kernels() const { return kernels_; }
-  const PtxKernels::Entry& entry() const { return entry_; }
-  size_t buffers() const { return buffers_; }
-  size_t extents() const { return values_.size() - buffers_ - 2; }
-  int64_t work() const { return work_; }
-  unsigned threads() const { return threads_; }
-  int items() const { return items_; }
+  std::optional<ManyLaunch> many() const override;
 
  protected:
   Driver& driver() const { return kernels_->module->state().driver(); }

@@ -38,6 +38,7 @@ DeviceProperties properties_of(const GpuModel& model) {
   properties.multiprocessors = model.multiprocessors;
   properties.memory_bytes = static_cast<int64_t>(model.memory_mib * kMi);
   properties.l2_bytes = static_cast<int>(model.l2_mib * kMi);
+  properties.launches_together = true;
   return properties;
 }
 

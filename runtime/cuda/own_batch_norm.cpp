@@ -29,8 +29,14 @@ void require_channels(const Dims& dims, int64_t count, const char* name) {
 
 class NormBuilder {
  public:
-  NormBuilder(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels)
+  NormBuilder(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels, const DeviceProperties& gpu)
       : operands_(request), kernels_(kernels), prepared_(operands_.prepared()) {
+    constexpr int kBlocksByMultiprocessor = 2;  // by the kernels' bounds
+    call_.most_together = OwnKernels::most_together(gpu, kBlocksByMultiprocessor);
+    if (kernels && call_.most_together > 0) {
+      call_.word = kernels->meeting_word();
+      if (!call_.word) call_.most_together = 0;
+    }
     const TensorSpec& x = operands_.operand("x");
     call_.dims = x.dims;
     call_.dtype = operands_.dtype();
@@ -158,11 +164,14 @@ class NormBuilder {
     prepared_.implementation = "kernel";
     prepared_.reason =
         "the project's own kernels" + with + ": " + how + (goes_by_vectors(call_) ? ", by vectors of eight channels" : "");
+    if (work.meetings > 0)
+      prepared_.reason += "; one launch does both, for all of its blocks are there at once and meet in between";
     if (!kernels_) {
-      prepared_.executable = planned_launches_of(work.launches, work.bytes_again);
+      prepared_.executable = planned_launches_of(work.launches, work.bytes_again, work.meetings);
       return std::move(prepared_);
     }
-    auto operation = std::make_unique<KernelOperation>(kernels_, std::move(calls_), false, work.bytes_again);
+    auto operation = std::make_unique<KernelOperation>(kernels_, std::move(calls_), false, work.bytes_again, work.meetings);
+    if (work.meetings > 0) operation->keeps = call_.word;
     operation->operand_alignment = kOperandAlignment;
     prepared_.executable = std::move(operation);
     return std::move(prepared_);
@@ -178,8 +187,9 @@ class NormBuilder {
 
 }  // namespace
 
-Prepared prepare_own_batch_norm(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
-  NormBuilder norm(request, kernels);
+Prepared prepare_own_batch_norm(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                                const DeviceProperties& gpu) {
+  NormBuilder norm(request, kernels, gpu);
   return request.step.op == Op::batch_norm_train ? norm.forward() : norm.backward();
 }
 

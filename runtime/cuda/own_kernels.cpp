@@ -23,6 +23,24 @@ Result<std::shared_ptr<OwnKernels>> OwnKernels::open(Driver& driver, int device)
   return std::shared_ptr<OwnKernels>(new OwnKernels(driver, device));
 }
 
+std::shared_ptr<const unsigned> OwnKernels::meeting_word() {
+  constexpr unsigned kWords = 4096;  // kMeetingWords of norm.cuh
+  const std::scoped_lock lock(words_->mutex);
+  if (words_->free.empty() && words_->next == kWords) return nullptr;
+  unsigned word = words_->next;
+  if (words_->free.empty()) {
+    ++words_->next;
+  } else {
+    word = words_->free.back();
+    words_->free.pop_back();
+  }
+  return {new unsigned(word), [words = words_](const unsigned* given) {
+            const std::scoped_lock lock(words->mutex);
+            words->free.push_back(*given);
+            delete given;
+          }};
+}
+
 Result<Function> OwnKernels::find(const std::string& file, const std::string& name) {
   const std::scoped_lock lock(loading_);
   auto loaded = std::find_if(modules_.begin(), modules_.end(), [&](const Loaded& entry) { return entry.file == file; });

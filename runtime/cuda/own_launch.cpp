@@ -72,6 +72,11 @@ KernelCall& KernelCall::guard() {
   return *this;
 }
 
+KernelCall& KernelCall::together() {
+  launch_.together = true;
+  return *this;
+}
+
 Result<void> KernelCall::enqueue(Driver& driver, const Enqueue& at) {
   for (const Patch& patch : patches_) {
     const void* address = patch.guard ? static_cast<const void*>(at.guard) : patch.where.resolve(at);

@@ -45,6 +45,8 @@ class KernelCall {
   }
   /// Enqueue::guard.
   KernelCall& guard();
+  /// Launch::together.
+  KernelCall& together();
 
   Result<void> enqueue(Driver& driver, const Enqueue& at);
 
@@ -66,18 +68,27 @@ class KernelCall {
 /// An operation that consists only of such launches.
 class KernelOperation final : public Operation, public CountsLaunches {
  public:
-  KernelOperation(std::shared_ptr<OwnKernels> kernels, std::vector<KernelCall> calls, bool guardable, double bytes_again = 0)
-      : kernels_(std::move(kernels)), calls_(std::move(calls)), guardable_(guardable), bytes_again_(bytes_again) {}
+  KernelOperation(std::shared_ptr<OwnKernels> kernels, std::vector<KernelCall> calls, bool guardable, double bytes_again = 0,
+                  int meetings = 0)
+      : kernels_(std::move(kernels)),
+        calls_(std::move(calls)),
+        guardable_(guardable),
+        bytes_again_(bytes_again),
+        meetings_(meetings) {}
   Result<void> enqueue(const Enqueue& at) override;
   bool guardable() const override { return guardable_; }
   int launches() const override { return static_cast<int>(calls_.size()); }
   double bytes_again() const override { return bytes_again_; }
+  int meetings() const override { return meetings_; }
+
+  std::shared_ptr<const void> keeps;  ///< what its launches take for their own
 
  private:
   std::shared_ptr<OwnKernels> kernels_;
   std::vector<KernelCall> calls_;
   bool guardable_;
   double bytes_again_;
+  int meetings_;
 };
 
 /// "f32", "bf16" or "f16", the suffix of kernels' names; empty for other dtypes.

@@ -16,12 +16,16 @@ Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& t
 
 // These throw OperationError (runtime/steps/step_operands.h).
 
+/// Between f32 and bf16 or f16, of tensors in one format: rounded to nearest, ties to even. One launch may do several (Device::merge).
+Prepared prepare_own_conversion(const TensorSpec& from, const TensorSpec& to, const std::shared_ptr<OwnKernels>& kernels);
+
 /// `reduce`: x0 + x1 + … from left to right, in x0's format; f32, bf16, f16, rounded after each addition. Guardable.
 Prepared prepare_own_reduce(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
 
-/// `batch_norm_train` and `batch_norm_backward`, with the steps that binding joins with them, in x's present format; f32, bf16,
-/// f16. Only this function's backward step reads its forward step's workspace. Statistics are f32, the same bits each time.
-Prepared prepare_own_batch_norm(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
+/// `batch_norm_train` and `batch_norm_backward`, with what binding joins with them, in x's present format; f32, bf16, f16. Only this
+/// function's backward step reads the workspace of its forward step. Statistics are f32, and have the same bits each time.
+Prepared prepare_own_batch_norm(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                                const DeviceProperties& gpu);
 
 /// `check_finite`: sets the queue's flag.
 Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
@@ -32,8 +36,9 @@ Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shar
 Prepared prepare_own_pooling(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels, const std::string& why);
 bool is_own_pool_workspace(const TensorSpec& tensor);
 
-/// Any of these, including the reorder, with their reasons.
-using PrepareOwn = Result<Prepared> (*)(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
+/// One of all these, the reorder too, with the reasons that go with them.
+using PrepareOwn = Result<Prepared> (*)(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                                        const DeviceProperties& gpu);
 /// Null: the project has no kernel for it.
 PrepareOwn find_own_operation(Op op);
 

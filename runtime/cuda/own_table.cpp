@@ -8,25 +8,32 @@
 namespace sheaf::cuda {
 namespace {
 
-Result<Prepared> prepare_pooling(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+Result<Prepared> prepare_pooling(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                                 const DeviceProperties& gpu) {
   return prepare_own_pooling(request, kernels,
                              takes_maximum(request.step.op)
                                  ? "cuDNN leaves open which of equal maxima has the gradient, and knows no dilation"
                                  : "cuDNN's windows are all alike, and divide by their size or by what is in them alone");
 }
-Result<Prepared> prepare_reorder(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+Result<Prepared> prepare_reorder(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                                 const DeviceProperties& gpu) {
   require(request.inputs.size() == 1 && request.outputs.size() == 1, "a reorder has one input and one output");
-  return prepare_own_reorder(request.inputs[0], request.outputs[0], kernels);
+  const TensorSpec &from = request.inputs[0], &to = request.outputs[0];
+  if (from.dtype != to.dtype && from.dims == to.dims && same_format(from, to)) return prepare_own_conversion(from, to, kernels);
+  return prepare_own_reorder(from, to, kernels);
 }
-Result<Prepared> prepare_reduce(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+Result<Prepared> prepare_reduce(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                                const DeviceProperties& gpu) {
   return prepare_own_reduce(request, kernels);
 }
-Result<Prepared> prepare_check_finite(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
+Result<Prepared> prepare_check_finite(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                                      const DeviceProperties& gpu) {
   return prepare_own_check_finite(request, kernels);
 }
 
-Result<Prepared> prepare_batch_norm(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels) {
-  return prepare_own_batch_norm(request, kernels);
+Result<Prepared> prepare_batch_norm(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                                    const DeviceProperties& gpu) {
+  return prepare_own_batch_norm(request, kernels, gpu);
 }
 
 struct Entry {

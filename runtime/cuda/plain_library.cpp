@@ -2,6 +2,8 @@
 
 #include "runtime/steps/empty_step.h"
 #include "runtime/steps/step_operands.h"
+#include "runtime/cuda/gpu_models.h"
+#include "runtime/cuda/own_operations.h"
 #include "runtime/cuda/planned_device.h"
 
 namespace sheaf::cuda {
@@ -9,7 +11,8 @@ namespace sheaf::cuda {
 Result<Prepared> PlainLibrary::prepare(const PrepareRequest& request) {
   try {
     if (has_nothing_to_do(request)) return prepare_nothing(request, true);
-    if (const PrepareOwn own = find_own_operation(request.step.op)) return own(request, nullptr);
+    if (const PrepareOwn own = find_own_operation(request.step.op))
+      return own(request, nullptr, properties_of(gpu_models().front()));
     Prepared prepared = StepOperands(request).prepared();
     prepared.implementation = "library";
     prepared.reason = "cuDNN's or cuBLASLt's, of which this build knows nothing";

@@ -10,6 +10,8 @@ constexpr unsigned kThreadsOfNorm = 512;
 constexpr uint64_t kLanes = 8, kMostWidth = 8;  // channels of a vector, vectors of a tile
 /// Blocks of a pass over the tensor: two on each multiprocessor of a large GPU. By the sizes alone, so that every GPU has the same bits.
 constexpr uint64_t kBlocks = 256, kMostParts = 128;
+/// Rows of two bytes an element that a thread has in its registers while the blocks meet; of four bytes, half as many.
+constexpr uint64_t kHeldForward = 4, kHeldBackward = 2;
 
 /// As the kernels have it.
 struct Sharing {
@@ -24,7 +26,10 @@ struct Passes {
   size_t sum_bytes;
   size_t tensor_bytes;  ///< x's
   size_t mask_bytes;
+  bool together;              ///< one launch does both, by the first one's blocks
+  uint64_t rows_of_a_thread;  ///< of the first pass, at most
 
+  bool holds(uint64_t rows, DType dtype) const { return together && rows_of_a_thread * size_of(dtype) <= 2 * rows; }
   /// What the second pass reads of the first one's sums, all of its blocks together.
   double sums_read() const { return double(second_grid[1]) * double(sum_bytes); }
 };
@@ -42,7 +47,10 @@ Passes passes_of(const BatchNormCall& norm) {
   const auto [first_stretch, parts] = shared_out(kMostParts);
   const auto [second_stretch, second_parts] = shared_out(kBlocks);
   Sharing sharing{rows, first_stretch, uint32_t(vectors), uint32_t(parts), uint32_t(std::countr_zero(width)), norm.eps};
-  Passes passes{sharing, sharing, {tiles, parts, 1}, {tiles, second_parts, 1}, {}, {}, {}};
+  Passes passes{sharing, sharing, {tiles, parts, 1}, {tiles, second_parts, 1}, {}, {}, {}, {}, {}};
+  passes.together = tiles * parts <= norm.most_together;
+  if (passes.together) passes.second_grid = passes.first_grid;
+  passes.rows_of_a_thread = (first_stretch + height - 1) / height;
   passes.second.stretch = second_stretch;
   passes.sum_bytes = size_t(parts * channels) * 2 * sizeof(float);
   passes.tensor_bytes = size_t(rows * channels) * size_of(norm.dtype);
@@ -62,32 +70,35 @@ bool goes_by_vectors(const BatchNormCall& norm) {
          product(norm.dims, 0, norm.dims.size()) > 0;
 }
 
+/// As the kernels have them: parameters that are structures of addresses.
+static std::vector<MemoryRef> affine_of(const BatchNormCall& norm) {
+  return {norm.mean, norm.var, norm.x_bias, norm.weight, norm.bias};
+}
+static std::vector<MemoryRef> of_channels(const BatchNormCall& norm) {
+  return {norm.dweight, norm.dbias, norm.mean, norm.x_bias, norm.var, norm.weight};
+}
+
 NormWork add_vector_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
                                size_t& scratch_bytes) {
   const Passes passes = passes_of(norm);
   const MemoryRef sums = take_scratch(scratch_bytes, passes.sum_bytes);
   const MemoryRef shifts = take_scratch(scratch_bytes, size_t(norm.dims[1]) * sizeof(float));
-  const NormWork work{2, double(passes.tensor_bytes) + passes.sums_read()};
+  const bool held = passes.holds(kHeldForward, norm.dtype);
+  const NormWork work{passes.together ? 1 : 2, (held ? 0 : double(passes.tensor_bytes)) + passes.sums_read(), passes.together};
   if (!kernels) return work;
-  calls.push_back(call_of(*kernels, "norm", "norm_squares_", norm.dtype, passes.first_grid)
-                      .address(sums)
-                      .address(shifts)
-                      .address(norm.x)
-                      .value(passes.first));
-  calls.push_back(call_of(*kernels, "norm", "norm_", norm.dtype, passes.second_grid)
-                      .address(norm.y)
-                      .address(norm.mask)
-                      .address(norm.mean)
-                      .address(norm.var)
-                      .address(norm.x)
-                      .address(norm.residual)
-                      .address(norm.x_bias)
-                      .address(norm.weight)
-                      .address(norm.bias)
-                      .address(sums)
-                      .address(shifts)
-                      .value(int32_t(norm.relu))
-                      .value(passes.second));
+  if (!passes.together)
+    calls.push_back(call_of(*kernels, "norm", "norm_squares_", norm.dtype, passes.first_grid)
+                        .address(sums)
+                        .address(shifts)
+                        .address(norm.x)
+                        .value(passes.first));
+  const char* name = held ? "norm_held_" : passes.together ? "norm_at_once_" : "norm_";
+  KernelCall call = call_of(*kernels, "norm", name, norm.dtype, passes.second_grid);
+  call.address(norm.y).address(norm.mask).address(norm.x).address(norm.residual).addresses(affine_of(norm), 5);
+  call.address(sums).address(shifts).value(int32_t(norm.relu));
+  if (passes.together) call.value(uint32_t(*norm.word)).value(passes.first).together();
+  else call.value(passes.second);
+  calls.push_back(std::move(call));
   return work;
 }
 
@@ -96,10 +107,21 @@ NormWork add_vector_norm_backward(std::vector<KernelCall>& calls, OwnKernels* ke
   const Passes passes = passes_of(norm);
   const MemoryRef sums = take_scratch(scratch_bytes, passes.sum_bytes);
   // The second pass reads what the first has masked and added, where that is kept, else the same once more.
-  const bool kept = norm.gradient.buffer != MemoryRef::kNone;
-  const NormWork work{2, 2 * double(passes.tensor_bytes) + (kept ? 0 : double(passes.mask_bytes)) + passes.sums_read()};
+  const bool kept = norm.gradient.buffer != MemoryRef::kNone, held = passes.holds(kHeldBackward, norm.dtype);
+  const double again = 2 * double(passes.tensor_bytes) + (kept ? 0 : double(passes.mask_bytes));
+  const NormWork work{passes.together ? 1 : 2, (held ? 0 : again) + passes.sums_read(), passes.together};
   require(kept || norm.more.buffer == MemoryRef::kNone, "a sum of gradients has a place");
   if (!kernels) return work;
+  if (passes.together) {
+    KernelCall call = call_of(*kernels, "norm_gradient", held ? "norm_gradient_held_" : "norm_gradient_at_once_", norm.dtype,
+                              passes.first_grid);
+    // For the second pass alone it needn't be written where that is in registers.
+    const bool wanted = !held || norm.gradient.buffer != MemoryRef::kScratch;
+    call.address(norm.dx).address(wanted ? norm.gradient : MemoryRef{}).address(norm.x).address(norm.dy).address(norm.more);
+    call.address(norm.mask).addresses(of_channels(norm), 6).address(sums).value(uint32_t(*norm.word)).value(passes.first);
+    calls.push_back(std::move(call.together()));
+    return work;
+  }
   calls.push_back(call_of(*kernels, "norm_gradient", "norm_gradient_sums_", norm.dtype, passes.first_grid)
                       .address(sums)
                       .address(norm.gradient)
@@ -112,15 +134,10 @@ NormWork add_vector_norm_backward(std::vector<KernelCall>& calls, OwnKernels* ke
                       .value(passes.first));
   calls.push_back(call_of(*kernels, "norm_gradient", "norm_gradient_", norm.dtype, passes.second_grid)
                       .address(norm.dx)
-                      .address(norm.dweight)
-                      .address(norm.dbias)
                       .address(norm.x)
                       .address(kept ? norm.gradient : norm.dy)
                       .address(kept ? MemoryRef{} : norm.mask)
-                      .address(norm.mean)
-                      .address(norm.x_bias)
-                      .address(norm.var)
-                      .address(norm.weight)
+                      .addresses(of_channels(norm), 6)
                       .address(sums)
                       .value(passes.second));
   return work;

@@ -8,7 +8,7 @@ namespace sheaf::cuda {
 /// Whether they can compute `norm`: channels last, a multiple of eight of them, with rows.
 bool goes_by_vectors(const BatchNormCall& norm);
 
-// Two launches each. `kernels` null: only scratch memory is taken. They throw OperationError.
+// Two launches each, or one where its blocks are there at once. `kernels` null: only scratch memory is taken. They throw OperationError.
 
 NormWork add_vector_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
                                size_t& scratch_bytes);

@@ -160,12 +160,13 @@ class Device {
   /// Binds a library operation that it supports, or a generated kernel (`request.kernels` must be this device's), to sizes.
   /// Errors leave the layer and the operation to the caller: see prepare_on().
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
-  /// An operation that copies a tensor into another format (same dims and dtype).
+  /// An operation that copies a tensor into another format (same dims and dtype), or into another dtype (same dims and format), where
+  /// the device's own operations want that.
   virtual Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) = 0;
   /// The spec of a tensor of `dtype` with the same element layout as `tensor`; plain if there is no such format.
   virtual TensorSpec same_layout(const TensorSpec& tensor, DType dtype) { return plain_tensor(dtype, tensor.dims); }
   /// One operation that does the work of all `parts` in one launch; their buffers follow each other. Null if there is none: the
-  /// parts are not the same generated kernel over elements. The parts stay as they are.
+  /// parts are not the same generated kernel over elements, or the same change of dtype. The parts stay as they are.
   virtual std::unique_ptr<Executable> merge(std::span<Executable* const> parts) { return nullptr; }
   /// By member, starting with this device: the operation that it launches. An empty list if these devices have no
   /// collectives: then copies do the work. Buffers of an operation: broadcast: the parts'; gather: root: for each other member

@@ -15,6 +15,8 @@ bool same_format(const TensorSpec& a, const TensorSpec& b) {
   return a.format == b.format || a.format->equals(*b.format);
 }
 
+bool same_form(const TensorSpec& a, const TensorSpec& b) { return a.dtype == b.dtype && same_format(a, b); }
+
 int64_t element_count(const TensorSpec& tensor) {
   int64_t count = 1;
   for (int64_t dim : tensor.dims) count *= dim;

@@ -36,6 +36,8 @@ struct TensorSpec {
 /// Makes a plain spec; bytes = product of dims × element size.
 TensorSpec plain_tensor(DType dtype, std::vector<int64_t> dims);
 bool same_format(const TensorSpec& a, const TensorSpec& b);
+/// The same format, of the same dtype: what reads one can read the other.
+bool same_form(const TensorSpec& a, const TensorSpec& b);
 int64_t element_count(const TensorSpec& tensor);
 
 /// A bound operation. Thread-compatible: one run at a time. Never allocates in run().
@@ -81,7 +83,7 @@ struct PrepareRequest {
 struct Prepared {
   std::unique_ptr<Executable> executable;
   std::vector<TensorSpec> inputs;   ///< as wanted; if one differs from the request, binding inserts a reorder
-  std::vector<TensorSpec> outputs;  ///< as produced
+  std::vector<TensorSpec> outputs;  ///< as produced; of one that is of another dtype than requested, binding makes that one
   size_t scratch_bytes = 0;
   /// For a device that is only planned for: why scratch_bytes, or the memory kept for the backward pass, differs from a run's,
   /// and what was counted instead. Empty: it doesn't differ.

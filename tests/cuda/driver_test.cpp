@@ -169,6 +169,15 @@ TEST_F(StandIn, StreamsEventsModulesGraphs) {
   launch.function = *function;
   launch.block = 128;
   EXPECT_TRUE(driver->launch(*stream, launch));
+  ASSERT_TRUE(driver->properties(0).launches_together);
+  Launch together = launch;
+  together.together = true;
+  together.grid[0] = 264;
+  EXPECT_TRUE(driver->launch(*stream, together));
+  together.grid[0] = 265;
+  const auto too_many = driver->launch(*stream, together);
+  ASSERT_FALSE(too_many);
+  EXPECT_THAT(to_string(too_many.error()), HasSubstr("cuLaunchCooperativeKernel"));
   EXPECT_TRUE(driver->record(*event, *stream));
   EXPECT_TRUE(driver->wait(*stream, *event));
   EXPECT_TRUE(*driver->done(*event));

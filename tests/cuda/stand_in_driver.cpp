@@ -13,6 +13,7 @@
 namespace {
 
 constexpr size_t kMemory = size_t{64} << 20;
+constexpr unsigned kMostBlocksTogether = 264;  // two of 512 threads on each multiprocessor
 
 std::mutex mutex;
 std::map<uintptr_t, size_t> device_memory, pinned_memory;
@@ -209,6 +210,14 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int x, unsigned int y, uns
   NEEDS_CONTEXT;
   if (!reinterpret_cast<FakeFunction*>(function)->loaded) std::abort();
   return x && y && z && block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int x, unsigned int y, unsigned int z, unsigned int block,
+                                   unsigned int, unsigned int, unsigned int, CUstream, void**) {
+  NEEDS_CONTEXT;
+  if (!reinterpret_cast<FakeFunction*>(function)->loaded) std::abort();
+  if (!(x && y && z && block)) return CUDA_ERROR_INVALID_VALUE;
+  return x * y * z > kMostBlocksTogether ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
 // Every end is checked to be what the call says it is.

@@ -110,18 +110,29 @@ uint32_t BlockRun::live_threads() const {
 }
 
 Step BlockRun::run(uint64_t number, uint64_t& budget) {
+  if (state_.races) state_.races->next_block();
+  start(number);
+  while (true) {
+    const Step step = go_on(budget);
+    if (step != Step::asleep) return step;
+  }
+}
+
+void BlockRun::start(uint64_t number) {
   const uint64_t x = state_.grid[0], y = state_.grid[1];
   state_.index = {static_cast<uint32_t>(number % x), static_cast<uint32_t>(number / x % y),
                   static_cast<uint32_t>(number / x / y)};
   state_.block_number = number;
   state_.epoch = 0;
-  if (state_.races) state_.races->next_block();
   std::memset(state_.shared, kUnwritten, state_.shared_bytes);
   for (WarpRun& warp : warps_) {
     fill_block(warp);
     const uint32_t left = threads_ - warp.number * kWarpSize;
     warp.start(left >= kWarpSize ? ~0u : (1u << left) - 1);
   }
+}
+
+Step BlockRun::go_on(uint64_t& budget) {
   do {
     for (WarpRun& warp : warps_) {
       if (warp.run(budget) == Step::fault) {
@@ -131,8 +142,21 @@ Step BlockRun::run(uint64_t number, uint64_t& budget) {
     }
     if (live_threads() == 0) return Step::next;
   } while (release_barriers());
+  if (fault_.what.empty() && wake()) return Step::asleep;
   if (fault_.what.empty()) report_deadlock();
   return Step::fault;
+}
+
+bool BlockRun::wake() {
+  bool any = false;
+  for (WarpRun& warp : warps_) {
+    for (WarpRun::Split& split : warp.splits()) {
+      if (split.state != WarpRun::Split::asleep) continue;
+      split.state = WarpRun::Split::ready;
+      any = true;
+    }
+  }
+  return any;
 }
 
 bool BlockRun::release_barriers() {

@@ -12,6 +12,9 @@ class BlockRun {
            RaceDetector* races);
   /// Runs block `number`, x counting first. At a fault: what fault() says.
   Step run(uint64_t number, uint64_t& budget);
+  /// The same in pieces: go_on() returns `asleep` where threads sleep and no others can go on.
+  void start(uint64_t number);
+  Step go_on(uint64_t& budget);
   const Fault& fault() const { return fault_; }
   uint64_t thread_instructions() const;
 
@@ -21,6 +24,8 @@ class BlockRun {
   /// Lets the threads go on that wait at complete barriers; whether there were any.
   bool release_barriers();
   bool release(uint32_t barrier);
+  /// Whether any thread slept, and goes on.
+  bool wake();
   struct Waiting {
     WarpRun* warp;
     WarpRun::Split* split;

@@ -34,6 +34,45 @@ std::string wrong_size(const Kernel& kernel, const LaunchSize& size) {
   return {};
 }
 
+Error error_of(const Program& program, const Kernel& kernel, const LaunchSize& size, uint64_t number, const Fault& fault) {
+  return Error({program.name, static_cast<int>(fault.line), 0},
+               "kernel '" + kernel.name + "', block " + words(position(number, size.grid)) + ", thread " +
+                   words(position(fault.thread, size.block)) + ": " + fault.what);
+}
+
+/// A cooperative launch: every block goes on until it sleeps, then the next one, round and round.
+Result<LaunchCounts> run_together(const Program& program, const Kernel& kernel, const LaunchSize& size,
+                                  const void* const* arguments, Memory& memory, const LaunchOptions& options,
+                                  RaceDetector& races) {
+  const uint64_t blocks = uint64_t{size.grid[0]} * size.grid[1] * size.grid[2];
+  constexpr uint64_t kMostBlocks = 512;  // more than GPUs of today keep of the kernels that are launched so
+  if (blocks > kMostBlocks)
+    return Error({program.name, 0, 0},
+                 "kernel '" + kernel.name + "': " + std::to_string(blocks) + " blocks are never there at once");
+  races.work_together(blocks);
+  std::vector<std::unique_ptr<BlockRun>> all;
+  for (uint64_t i = 0; i < blocks; ++i)
+    all.push_back(
+        std::make_unique<BlockRun>(program, kernel, size, arguments, memory, options.detect_races ? &races : nullptr));
+  for (uint64_t i = 0; i < blocks; ++i) all[i]->start(i);
+  uint64_t budget = options.instruction_limit, left = blocks;
+  std::vector<bool> done(blocks, false);
+  while (left > 0) {
+    for (uint64_t i = 0; i < blocks; ++i) {
+      const uint64_t number = options.reverse_blocks ? blocks - 1 - i : i;
+      if (done[number]) continue;
+      const Step step = all[number]->go_on(budget);
+      if (step == Step::fault) return error_of(program, kernel, size, number, all[number]->fault());
+      if (step != Step::next) continue;
+      done[number] = true;
+      --left;
+    }
+  }
+  LaunchCounts counts{options.instruction_limit - budget, 0};
+  for (const auto& block : all) counts.thread_instructions += block->thread_instructions();
+  return counts;
+}
+
 }  // namespace
 
 Result<PtxModule> PtxModule::parse(std::string_view text, const std::string& name) {
@@ -66,16 +105,14 @@ Result<LaunchCounts> PtxModule::launch(std::string_view entry, const LaunchSize&
   if (const std::string wrong = wrong_size(kernel, size); !wrong.empty())
     return Error({program_->name, 0, 0}, "kernel '" + kernel.name + "' cannot be launched with " + wrong);
   RaceDetector races;
+  if (size.cooperative) return run_together(*program_, kernel, size, arguments, memory, options, races);
   BlockRun block(*program_, kernel, size, arguments, memory, options.detect_races ? &races : nullptr);
   uint64_t budget = options.instruction_limit;
   const uint64_t blocks = uint64_t{size.grid[0]} * size.grid[1] * size.grid[2];
   for (uint64_t i = 0; i < blocks; ++i) {
     const uint64_t number = options.reverse_blocks ? blocks - 1 - i : i;
     if (block.run(number, budget) == Step::next) continue;
-    const Fault& fault = block.fault();
-    return Error({program_->name, static_cast<int>(fault.line), 0},
-                 "kernel '" + kernel.name + "', block " + words(position(number, size.grid)) + ", thread " +
-                     words(position(fault.thread, size.block)) + ": " + fault.what);
+    return error_of(*program_, kernel, size, number, block.fault());
   }
   return LaunchCounts{options.instruction_limit - budget, block.thread_instructions()};
 }

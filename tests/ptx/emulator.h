@@ -3,7 +3,8 @@
 // names the line, never a guess.
 //
 // A warp's 32 threads run together where they are at the same instruction; those at the lowest one run first.
-// Blocks run one after another. Instructions that threads meet at (shfl.sync, vote.sync, bar.sync, …) wait for all
+// Blocks run one after another, those of a cooperative launch in turns: each until all its threads wait at barriers or sleep
+// (nanosleep). Instructions that threads meet at (shfl.sync, vote.sync, bar.sync, …) wait for all
 // that they name; where these cannot come any more, the error says which threads are missing. "Approximate"
 // instructions give the nearest value; results that the ISA leaves undefined are NaN-like patterns.
 #pragma once
@@ -30,6 +31,7 @@ struct LaunchSize {
   std::array<uint32_t, 3> grid{1, 1, 1};   ///< blocks
   std::array<uint32_t, 3> block{1, 1, 1};  ///< threads, 1024 at most
   size_t shared_bytes = 0;                 ///< dynamic shared memory
+  bool cooperative = false;                ///< all blocks are there at once: one may wait for what others write
 };
 
 /// The global memory that a kernel sees. Asked at each global access of each thread, in the thread that called
@@ -52,7 +54,8 @@ class HostMemory final : public Memory {
 
 struct LaunchOptions {
   /// Two threads touch the same byte of global or shared memory, one of them writes, not both do it by atom, red or
-  /// volatile, and no barrier is between: an error. (Threads of two blocks have no barrier between them.)
+  /// volatile, and no barrier is between: an error. (Threads of two blocks have no barrier between them; in a cooperative launch an
+  /// atomic operation, or volatile or acquiring read, comes after all that its block's others did before their atomic operations there.)
   bool detect_races = false;
   /// The last block runs first: no block may rely on one before it.
   bool reverse_blocks = false;

@@ -48,8 +48,12 @@ void decode_trap(Decoding& d) {
   d.emit(trap, 0);
 }
 
-/// Waits and hints without an effect on values.
-void decode_nothing(Decoding& d) { only(d, {"u32"}); }
+/// Without an effect on values.
+void decode_sleep(Decoding& d) {
+  only(d, {"u32"});
+  d.out.kind = Instruction::sleep;
+  d.builder().emit(d.out);
+}
 
 }  // namespace
 
@@ -57,7 +61,7 @@ const OpcodeTable& control_opcodes() {
   static const OpcodeTable table = {
       {"bra", decode_bra},      {"brx", decode_brx},     {"call", decode_call},
       {"ret", decode_return},   {"exit", decode_return}, {"fence", decode_fence},
-      {"membar", decode_fence}, {"trap", decode_trap},   {"nanosleep", decode_nothing},
+      {"membar", decode_fence}, {"trap", decode_trap},   {"nanosleep", decode_sleep},
   };
   return table;
 }

@@ -16,7 +16,7 @@ inline constexpr uint32_t kWarpSize = 32;
 inline constexpr uint32_t kNone = ~0u;
 
 /// What a handler says of the instruction that it did.
-enum class Step : uint8_t { next, fault };
+enum class Step : uint8_t { next, fault, asleep };
 
 /// Does an instruction for the threads of a warp that `mask` has.
 using Handler = Step (*)(Warp& warp, const Instruction& instruction, uint32_t mask);
@@ -31,6 +31,7 @@ struct Instruction {
     exit,
     meet,     ///< threads of the warp that operand 5 names meet, then the handler does it
     barrier,  ///< threads of the block meet (Barrier in `immediate`)
+    sleep,    ///< other blocks may go on
   };
   Handler handler = nullptr;
   Kind kind = plain;

@@ -1,5 +1,7 @@
 #include "tests/ptx/races.h"
 
+#include <algorithm>
+
 namespace sheaf::ptx {
 
 void RaceDetector::Page::split(uint32_t bytes) {
@@ -24,14 +26,29 @@ void RaceDetector::Pages::clear() {
   last_number = ~uint64_t{0};
 }
 
-bool RaceDetector::unordered(const Access& a, const Access& b) {
+void RaceDetector::work_together(uint64_t blocks) {
+  known_.assign(blocks, Known(blocks, 0));
+  for (uint64_t block = 0; block < blocks; ++block) known_[block][block] = 1;
+}
+
+void RaceDetector::synchronise(uint64_t block, uint64_t address, bool releases) {
+  Known &word = released_[address], &own = known_[block];
+  word.resize(own.size());
+  for (size_t i = 0; i < own.size(); ++i) {
+    own[i] = std::max(own[i], word[i]);
+    if (releases) word[i] = own[i];
+  }
+  if (releases) ++own[block];
+}
+
+bool RaceDetector::unordered(const Access& a, const Access& b) const {
   if (!a.exists() || !b.exists()) return false;
-  if (a.block() != b.block()) return true;
+  if (a.block() != b.block()) return known_.empty() || known_[b.block() - 1][a.block() - 1] < a.time;
   if (a.thread() == b.thread() || a.epoch() != b.epoch()) return false;
   return a.thread() / kWarpSize != b.thread() / kWarpSize || a.warp_epoch() == b.warp_epoch();
 }
 
-void RaceDetector::remember_read(Cell& cell, const Access& access) {
+void RaceDetector::remember_read(Cell& cell, const Access& access) const {
   Access *first = &cell.reads[0], *second = &cell.reads[1];
   auto same = [&](const Access& a) { return a.block() == access.block() && a.thread() == access.thread(); };
   if (!first->exists() || same(*first)) {
@@ -79,12 +96,16 @@ std::optional<std::string> RaceDetector::touch_cell(Cell& cell, const Access& ac
 
 std::optional<std::string> RaceDetector::touch(const Warp& warp, const Instruction& in, uint32_t lane, bool shared,
                                                uint64_t address, uint32_t bytes, Touch touch) {
-  const Access access{(warp.block->block_number + 1) << 38 | uint64_t{warp.number * kWarpSize + lane} << 28 |
+  const uint64_t block = warp.block->block_number;
+  const bool together = !known_.empty();
+  if (together && !shared && (touch == Touch::atomic || touch == Touch::atomic_read))
+    synchronise(block, address, touch == Touch::atomic);
+  const Access access{(block + 1) << 38 | uint64_t{warp.number * kWarpSize + lane} << 28 |
                           uint64_t{warp.block->epoch & 16383} << 14 | (warp.epoch & 16383),
-                      in.line};
+                      in.line, together ? known_[block][block] : 0};
   Pages& pages = shared ? shared_ : global_;
   // Aligned, of 16 bytes at most: within one page.
-  Page& page = pages.at(address / kPage);
+  Page& page = pages.at(address / kPage + (together && shared ? (block + 1) << 32 : 0));
   if (bytes < page.cell_bytes) page.split(bytes);
   const uint64_t begin = address % kPage / page.cell_bytes, end = (address % kPage + bytes) / page.cell_bytes;
   for (uint64_t i = begin; i < end; ++i)

@@ -3,6 +3,7 @@
 
 #include "tests/ptx/warp.h"
 
+#include <map>
 #include <optional>
 
 namespace sheaf::ptx {
@@ -20,6 +21,9 @@ class RaceDetector {
                                    uint32_t bytes, Touch touch);
   /// Shared memory of the next block is another one.
   void next_block() { shared_.clear(); }
+  /// The launch's blocks run in turns, and may wait for each other: what a block did before an atomic operation on a word comes before
+  /// what another does after it has read, or operated on, that word.
+  void work_together(uint64_t blocks);
 
  private:
   /// Who, packed: block, thread, barriers passed by the block, by the warp. 0: nobody. (Counts wrap: only after
@@ -27,6 +31,7 @@ class RaceDetector {
   struct Access {
     uint64_t who = 0;
     uint32_t line = 0;
+    uint32_t time = 0;  ///< the block's, in a cooperative launch
     bool exists() const { return who != 0; }
     uint64_t block() const { return who >> 38; }
     uint32_t thread() const { return who >> 28 & 1023; }
@@ -53,12 +58,19 @@ class RaceDetector {
     void clear();
   };
 
-  static bool unordered(const Access& a, const Access& b);
-  static void remember_read(Cell& cell, const Access& access);
-  static std::optional<std::string> touch_cell(Cell& cell, const Access& access, Touch touch);
+  /// `b` is the one that is being made.
+  bool unordered(const Access& a, const Access& b) const;
+  void remember_read(Cell& cell, const Access& access) const;
+  std::optional<std::string> touch_cell(Cell& cell, const Access& access, Touch touch);
   static std::string words(const char* what, const Access& access);
 
+  /// By block: the time of each block up to which it knows what that did. Empty: blocks run one after another.
+  using Known = std::vector<uint32_t>;
+  void synchronise(uint64_t block, uint64_t address, bool releases);
+
   Pages global_, shared_;
+  std::vector<Known> known_;
+  std::map<uint64_t, Known> released_;  ///< by address of a word
 };
 
 }  // namespace sheaf::ptx

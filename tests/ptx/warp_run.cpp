@@ -9,6 +9,8 @@ bool WarpRun::pick(uint32_t& pc, uint32_t& mask, uint32_t& limit) {
   for (const Split& split : splits())
     if (split.state == Split::ready) pc = std::min(pc, split.pc);
   if (pc == ~0u) return false;
+  for (const Split& split : splits())  // those behind wake first, and may come to meet the others
+    if (split.state == Split::asleep && split.pc <= pc) return false;
   mask = 0;
   for (size_t i = 0; i < count_;) {
     Split& split = splits_[i];
@@ -107,6 +109,11 @@ Step WarpRun::run(uint64_t& budget) {
           // Those who waited for the ones that are gone look again.
           for (Split& split : splits())
             if (split.state == Split::meeting) split.state = Split::ready;
+          stay = false;
+          break;
+        case Instruction::sleep:
+          push(pc + 1, lanes, Split::asleep);
+          push(pc + 1, mask & ~lanes);
           stay = false;
           break;
         case Instruction::meet:

@@ -7,11 +7,11 @@ namespace sheaf::ptx {
 
 class WarpRun : public Warp {
  public:
-  /// Threads that are at one instruction: ready to do it, waiting for others of the warp, or at a barrier.
+  /// Threads that are at one instruction: ready to do it, waiting for others of the warp, at a barrier, or asleep.
   struct Split {
     uint32_t pc = 0;
     uint32_t mask = 0;
-    enum State : uint8_t { ready, meeting, at_barrier } state = ready;
+    enum State : uint8_t { ready, meeting, at_barrier, asleep } state = ready;
   };
 
   void start(uint32_t threads) {

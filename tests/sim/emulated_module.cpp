@@ -20,6 +20,7 @@ class EmulatedModule final : public KernelCode {
     for (size_t i = 0; i < 3; ++i) size.grid[i] = launch.grid[i];
     size.block[0] = launch.block;
     size.shared_bytes = launch.shared_bytes;
+    size.cooperative = launch.together;
     ptx::LaunchOptions options;
     options.reverse_blocks = true;
     options.detect_races = true;

@@ -47,6 +47,7 @@ SimDriver::SimDriver(SimOptions options)
     properties.memory_bytes = options_.memory_bytes;
     properties.l2_bytes = 1 << 20;
     properties.shared_bytes_per_block = 48 << 10;
+    properties.launches_together = true;
     properties_.push_back(std::move(properties));
   }
 }

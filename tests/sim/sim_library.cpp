@@ -34,10 +34,10 @@ struct Operand {
   TensorSpec gpu, cpu, plain;
   Prepared reorder;  ///< between plain and `cpu`; none where they are the same
   std::shared_ptr<HostBuffer> own, between;
-  bool direct() const { return same_format(gpu, cpu); }
+  bool direct() const { return same_form(gpu, cpu); }
 
   Result<void> prepare(bool input) {
-    plain = plain_tensor(gpu.dtype, gpu.dims);
+    plain = plain_tensor(cpu.dtype, gpu.dims);
     if (direct()) return {};
     own = std::make_shared<HostBuffer>(cpu.bytes);
     if (cpu.plain()) return {};
@@ -119,7 +119,7 @@ struct Body {
 
  private:
   void copy(const void* from, void* to) const {
-    if (same_format(inputs[0].gpu, outputs[0].gpu)) {
+    if (same_form(inputs[0].gpu, outputs[0].gpu)) {
       std::memcpy(to, from, std::min(inputs[0].gpu.bytes, outputs[0].gpu.bytes));
     } else {
       relayout(inputs[0].gpu, from, outputs[0].gpu, to);
@@ -203,13 +203,15 @@ Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
   if (!prepared) return prepared;
 
   const bool last = options_.channels_last && of_images(request.step.op);
+  const bool narrows = options_.narrow_gradients && request.step.op == Op::conv_backward_weight;
   auto body = std::make_shared<Body>();
   const auto operands = [&](std::vector<TensorSpec>& specs, std::vector<Operand>& made, bool input) -> Result<void> {
     for (TensorSpec& spec : specs) {
       Operand operand;
       operand.cpu = spec;
       if (!is_workspace(spec)) {
-        spec = plain_tensor(spec.dtype, spec.dims);
+        const bool narrow = !input && made.empty() && narrows;
+        spec = plain_tensor(narrow ? DType::bfloat16 : spec.dtype, spec.dims);
         if (last) spec = cuda::channels_last(spec);
       }
       operand.gpu = spec;

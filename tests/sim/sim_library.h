@@ -13,6 +13,8 @@ struct LibraryOptions {
   bool channels_last = false;
   /// Batch norm comes with the addition and the ReLU around it, as cuDNN does it.
   bool fuses_norms = false;
+  /// Gradients of convolutions' weights are bf16, whatever the plan says, as cuDNN's are of narrow operands.
+  bool narrow_gradients = false;
   bool guardable = true;
   bool recordable = true;
 };

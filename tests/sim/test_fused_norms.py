@@ -1,4 +1,5 @@
-"""Batch norms that are joined with the addition and the ReLU around them train as those that aren't, on virtual GPUs."""
+"""Batch norms that are joined with the addition and the ReLU around them train as those that aren't, on virtual GPUs; and gradients that a
+library makes narrow train nearly so."""
 import json
 import os
 import sys
@@ -24,11 +25,11 @@ MODEL = """{"sheaf": "1.0", "name": "block", "inputs": {"x": {"shape": ["batch",
 
 
 class FusedNorms(ProgramTest):
-    def trained(self, plan, devices, **environment):
+    def trained(self, plan, devices, steps=4, **environment):
         out, trace = self.dir / f"{len(list(self.dir.iterdir()))}.safetensors", self.dir / "trace.json"
         with mock.patch.dict(os.environ, environment):
             must(execute([SHEAF_RUN[0], "train", plan, "--devices", devices, "--data", "x=random:14", "--data", "y=random:14", "--batch-size", 7,
-                          "--steps", 4, "--no-shuffle", "--seed", 3, "--save", out, "--trace", trace]))
+                          "--steps", steps, "--no-shuffle", "--seed", 3, "--save", out, "--trace", trace]))
         names = {event.get("name") for event in json.loads(trace.read_text())["traceEvents"]}
         return read_safetensors(out)[0], names
 
@@ -45,6 +46,18 @@ class FusedNorms(ProgramTest):
                 self.assertNotIn("net.module.relu1", names)
             for name, tensor in apart.items():
                 self.assertLess(difference(joined[name], tensor), 1e-6, f"{name} on {devices}")
+
+    def test_narrow_gradients_become_what_the_plan_says(self):
+        plan = self.compile(MODEL)
+        for devices, environment in (("cuda:0", {"SHEAF_SIM_CHANNELS_LAST": "1"}), ("cuda:0,cuda:1", {})):
+            wide, _ = self.trained(plan, devices, steps=1, **environment)
+            narrow, _ = self.trained(plan, devices, steps=1, SHEAF_SIM_NARROW_GRADIENTS="1", **environment)
+            for name, tensor in wide.items():
+                off = difference(narrow[name], tensor)
+                if "conv" in name and name.endswith(".weight"):  # 2⁻⁹ of a gradient at most
+                    self.assertTrue(1e-8 < off < 2e-3, f"{name} on {devices}: {off}")
+                else:
+                    self.assertEqual(off, 0, f"{name} on {devices}")
 
 
 unittest.main()

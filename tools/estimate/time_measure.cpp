@@ -1,5 +1,6 @@
 // Time under the rooflines: each operation by itself, then the lanes with their waits.
 #include "runtime/base/index.h"
+#include "runtime/device/launch_count.h"
 #include "runtime/ops/traits.h"
 #include "runtime/plan/kernel_lookup.h"
 #include "runtime/plan/op_list.h"
@@ -137,7 +138,8 @@ class Clock {
     if (sends) roofline.bytes_per_second = device.copy_bytes_per_second;
     if (receives) roofline.bytes_per_second = std::numeric_limits<double>::infinity();  // it lasts as long as the sending does
     roofline.bytes_per_second = std::min(roofline.bytes_per_second, bytes_in_flight_per_second(device, info));
-    if (queued) roofline.seconds_per_operation *= launches;
+    const int meetings = instance.call() ? meetings_of(instance.call()->executable.get()) : 0;
+    if (queued) roofline.seconds_per_operation *= launches + kMeetingInLaunches * meetings;
     const double time = seconds(roofline, cost), memory = cost.bytes() / roofline.bytes_per_second;
     estimate.compute_seconds += cost.flops / roofline.flops_per_second;
     (copies || sends || moves(info.op) ? estimate.communication_seconds : estimate.memory_seconds) += memory;

@@ -170,7 +170,19 @@ Result<void> Calls::add_call(Sized& sized, const Spot& spot) {
     }
   }
   if (cast) variables_.note_cast(sized.inputs[0], outputs[0]);
-  builder_.add(work_of(step, std::move(prepared)), sized.id, spot, std::move(sized.inputs), std::move(outputs));
+  builder_.add(work_of(step, std::move(prepared)), sized.id, spot, std::move(sized.inputs), outputs);
+  return convert_outputs(sized, outputs, spot);
+}
+
+Result<void> Calls::convert_outputs(const Sized& sized, const std::vector<TensorId>& made, const Spot& spot) {
+  for (size_t i = 0; i < made.size(); ++i) {
+    const DType wanted = sized.output_specs[i].dtype;
+    const TensorSpec& have = builder_.spec(made[i]);
+    if (have.dtype == wanted) continue;
+    const TensorSpec want = builder_.device(spot.lane).same_layout(have, wanted);
+    SHEAF_ASSIGN(const auto converted, formats_.in_format(made[i], want, sized.id, spot));
+    builder_.define(ValueId(sized.step.outputs[i]), spot.replica, converted);
+  }
   return {};
 }
 

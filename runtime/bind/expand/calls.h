@@ -47,6 +47,8 @@ class Calls {
   void add_zeros(const Sized& sized, const Spot& spot);
   void define_zeros(ValueId value, const TensorSpec& spec, const Spot& spot);
   Result<void> add_call(Sized& sized, const Spot& spot);
+  /// Outputs that were made in another dtype than the plan's become what it says.
+  Result<void> convert_outputs(const Sized& sized, const std::vector<TensorId>& made, const Spot& spot);
 
   Builder& builder_;
   const Replicas& replicas_;

@@ -7,6 +7,10 @@ namespace sheaf {
 namespace {
 
 std::string name_of(const TensorSpec& spec) { return spec.plain() ? "plain" : spec.format->name(); }
+/// Of one that becomes `other`, or was made of it.
+std::string name_of(const TensorSpec& spec, const TensorSpec& other) {
+  return spec.dtype == other.dtype ? name_of(spec) : std::string(sheaf::name_of(spec.dtype));
+}
 
 std::string in_words(const Step& step) {
   return (step.layer.empty() ? "" : "layer '" + step.layer + "', ") + "operation " +
@@ -18,15 +22,15 @@ std::string in_words(const Step& step) {
 Result<TensorId> Formats::in_format(TensorId tensor, const TensorSpec& want, StepId step, const Spot& spot) {
   variables_.settle(tensor, want, spot);
   const TensorSpec have = builder_.spec(tensor);
-  if (same_format(have, want)) return tensor;
+  if (same_form(have, want)) return tensor;
   const TensorId root = builder_.program.root(tensor).tensor;
   const Tensor& home = builder_.tensor(root);
-  if (home.variable() && home.spec.dims == have.dims && same_format(home.spec, have) &&
+  if (home.variable() && home.spec.dims == have.dims && same_form(home.spec, have) &&
       builder_.same_memory(home.lane, spot.lane)) {
     return variable_in_format(root, want, step, spot);
   }
   for (const auto& [spec, copy] : reordered_[tensor]) {
-    if (same_format(spec, want) && builder_.tensor(copy).lane == spot.lane) return copy;
+    if (same_form(spec, want) && builder_.tensor(copy).lane == spot.lane) return copy;
   }
   if (!builder_.is_constant(tensor)) return add_reorder(tensor, want, step, spot);
   SHEAF_ASSIGN(const auto ref, builder_.store().reorder(builder_.stored_ref(tensor), have, want, builder_.device(spot.lane)));
@@ -51,7 +55,7 @@ Result<void> Formats::bring(std::vector<TensorId>& inputs, const std::vector<Ten
 Result<TensorId> Formats::variable_in_format(TensorId variable, const TensorSpec& want, StepId step, const Spot& spot) {
   TensorId copy;
   for (const auto& [spec, known] : reordered_[variable]) {
-    if (same_format(spec, want) && builder_.same_memory(builder_.tensor(known).lane, spot.lane)) copy = known;
+    if (same_form(spec, want) && builder_.same_memory(builder_.tensor(known).lane, spot.lane)) copy = known;
   }
   if (!copy) {
     Spot where = spot;
@@ -78,7 +82,8 @@ LaneId Formats::lane_for_reorder(LaneId lane, size_t bytes) {
 Result<TensorId> Formats::add_reorder(TensorId tensor, const TensorSpec& want, StepId step, const Spot& spot) {
   const TensorSpec have = builder_.spec(tensor);
   SHEAF_ASSIGN(auto prepared, builder_.device(spot.lane).prepare_reorder(have, want, builder_.devices().threads(spot.lane)));
-  prepared.implementation = "reorder " + name_of(have) + " to " + name_of(want);
+  prepared.implementation =
+      (have.dtype == want.dtype ? "reorder " : "conversion of ") + name_of(have, want) + " to " + name_of(want, have);
   prepared.reason = reason_for_reorder(tensor, want, step);
   prepared.in_place.clear();
   prepared.can_fail = false;
@@ -98,7 +103,8 @@ std::string Formats::reason_for_reorder(TensorId tensor, const TensorSpec& want,
   } else {
     reason += home.variable() ? "is a variable, kept" : home.lies<Tensor::Given>() ? "is given by the caller" : "lies";
   }
-  reason += " as " + name_of(from.spec) + "; ";
+  reason += " as " + name_of(from.spec, want) + "; ";
+  if (from.spec.dtype != want.dtype && maker == step && maker) return reason + "the plan has it as " + name_of(want, from.spec);
   if (!step)
     return reason + (want.plain() ? "what leaves the program is plain, and so are most variables"
                                   : "the variable that it is for is kept as " + name_of(want));
@@ -107,7 +113,7 @@ std::string Formats::reason_for_reorder(TensorId tensor, const TensorSpec& want,
     return reason + to_string(op) + " cuts and joins rows of plain tensors";
   if (want.plain() && op == Op::view)
     return reason + "a view (" + in_words(builder_.step(step)) + ") is of elements in row-major order";
-  return reason + in_words(builder_.step(step)) + " takes it as " + name_of(want);
+  return reason + in_words(builder_.step(step)) + " takes it as " + name_of(want, from.spec);
 }
 
 }  // namespace sheaf

@@ -66,6 +66,16 @@ __device__ void narrow(Element* y, const float* x, unsigned long long elements) 
   else narrow<unsigned long long>(y, x, elements, vectors);
 }
 
+/// What the i-th row of a table says, of 3 numbers: elements, then the addresses of x and y.
+template <typename To, typename From, typename Convert>
+__device__ void convert_many(const unsigned long long* table, unsigned long long count, const int* guard, Convert convert) {
+  if (held_back(guard)) return;
+  for (unsigned long long i = blockIdx.y; i < count; i += gridDim.y) {
+    const unsigned long long* row = table + 3 * i;
+    convert(reinterpret_cast<To*>(row[2]), reinterpret_cast<const From*>(row[1]), row[0]);
+  }
+}
+
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(256) widen_bf16(float* y, const BFloat16* x, unsigned long long elements) {
@@ -79,4 +89,21 @@ extern "C" __global__ void __launch_bounds__(256) narrow_bf16(BFloat16* y, const
 }
 extern "C" __global__ void __launch_bounds__(256) narrow_f16(Float16* y, const float* x, unsigned long long elements) {
   narrow(y, x, elements);
+}
+extern "C" __global__ void __launch_bounds__(256)
+    widen_bf16_many(const unsigned long long* table, unsigned long long count, const int* guard) {
+  convert_many<float, BFloat16>(table, count, guard, [](float* y, const BFloat16* x, unsigned long long n) { widen(y, x, n); });
+}
+extern "C" __global__ void __launch_bounds__(256)
+    narrow_bf16_many(const unsigned long long* table, unsigned long long count, const int* guard) {
+  convert_many<BFloat16, float>(table, count, guard,
+                                [](BFloat16* y, const float* x, unsigned long long n) { narrow(y, x, n); });
+}
+extern "C" __global__ void __launch_bounds__(256)
+    widen_f16_many(const unsigned long long* table, unsigned long long count, const int* guard) {
+  convert_many<float, Float16>(table, count, guard, [](float* y, const Float16* x, unsigned long long n) { widen(y, x, n); });
+}
+extern "C" __global__ void __launch_bounds__(256)
+    narrow_f16_many(const unsigned long long* table, unsigned long long count, const int* guard) {
+  convert_many<Float16, float>(table, count, guard, [](Float16* y, const float* x, unsigned long long n) { narrow(y, x, n); });
 }

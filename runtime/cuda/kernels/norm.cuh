@@ -1,5 +1,6 @@
 // What batch norm and its gradient share, channels last, where channels fill vectors of eight: sums by channel in one pass over
-// memory, what is made of them in a second. Every access to x and what has its shape is of 16 bytes a thread.
+// memory, what is made of them in a second. Every access to x and what has its shape is of 16 bytes a thread. Where all blocks are
+// there at once, one launch does both; few rows a thread stay in its registers between them.
 //
 // A block has a tile of up to 8 vectors of channels, and a stretch of the rows (values of a channel). Its threads stand side by
 // side along channels, then along rows; each has one vector of every `height`-th row. Sums are in f32: of a thread's rows in
@@ -95,6 +96,32 @@ __device__ void add_threads(float2* sums, const float2 (&own)[kLanes], const Sha
 #pragma unroll
   for (unsigned lane = 0; lane < kLanes; ++lane) sums[first + lane] = partial[lane][thread];
 }
+
+/// Words at which the blocks of a launch meet, by the number that its operation has: 0 at first, then as the last meeting left it.
+constexpr unsigned kMeetingWords = 4096;
+__device__ unsigned meeting_words[kMeetingWords];
+
+/// All threads of all blocks, which must be there at once, come here; what they wrote before is there for all of them then.
+__device__ void meet(unsigned word) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    unsigned* const at = meeting_words + word;
+    // Together the blocks add 2³¹: the highest bit changes when the last one comes, and the others are what they were.
+    const unsigned others = gridDim.x * gridDim.y - 1;
+    const bool first = blockIdx.x == 0 && blockIdx.y == 0;
+    __threadfence();
+    const unsigned before = atomicAdd(at, first ? 0x80000000u - others : 1u);
+    while ((before ^ *static_cast<volatile unsigned*>(at)) >> 31 == 0) __nanosleep(40);
+    __threadfence();
+  }
+  __syncthreads();
+}
+
+/// Nothing that was read before is taken to be known still: what few registers would have to hold is read again where it is wanted.
+__device__ inline void forget() { asm volatile("" ::: "memory"); }
+
+/// Whether the thread has a k-th row.
+__device__ inline bool has_row(const Spot& spot, unsigned k) { return spot.row + k * spot.height < spot.count; }
 
 /// The sums of all parts, of each channel of the tile.
 __device__ void add_parts(float2 (&total)[kThreads], const float2* sums, const Sharing& sharing) {

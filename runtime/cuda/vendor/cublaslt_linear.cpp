@@ -114,20 +114,16 @@ class LinearBuilder {
     const bool in_epilogue = operands_.has("bias") && !bias_behind_ && !(activation_ && !epilogue.activation);
     request.epilogue = epilogue.kind;
     request.bias = {};
-    if (operation_) operation_->before.clear();
     launches_ = 1;
     if (in_epilogue) {
       request.epilogue = cublasLtEpilogue_t(
           epilogue.kind == CUBLASLT_EPILOGUE_DEFAULT ? CUBLASLT_EPILOGUE_BIAS : epilogue.kind | CUBLASLT_EPILOGUE_BIAS);
       request.bias = input(operands_, "bias");
-      if (operands_.dtype() != DType::float32) {
-        request.bias = take_scratch(scratch, size_t(out_) * size_of(operands_.dtype()));
-        ++launches_;
-        if (operation_)
-          operation_->before.push_back(
-              narrow_call(own_kernels_of(context_), request.bias, input(operands_, "bias"), operands_.dtype(), out_));
-      }
     }
+    // An epilogue takes the bias as narrow as y.
+    if (operands_.has("bias"))
+      prepared_.inputs[size_t(operands_.find("bias"))] =
+          plain_tensor(in_epilogue ? operands_.dtype() : DType::float32, Dims{out_});
     Chosen chosen = choose_product(context_, request, scratch);
     prepared_.scratch_bytes = scratch;
     return chosen;

@@ -5,7 +5,6 @@ namespace sheaf::cuda {
 Result<void> ProductOperation::enqueue(const Enqueue& at) {
   SHEAF_TRY(driver_.make_current(device_));
   for (const Zeros& range : zeros) SHEAF_TRY(driver_.fill(at.stream, range.where.resolve(at), 0, range.bytes));
-  for (KernelCall& call : before) SHEAF_TRY(call.enqueue(driver_, at));
   if (product) SHEAF_TRY(product->enqueue(at));
   for (KernelCall& call : after) SHEAF_TRY(call.enqueue(driver_, at));
   return {};

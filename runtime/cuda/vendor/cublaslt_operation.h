@@ -1,4 +1,4 @@
-// Steps that are a product of cuBLASLt's, with the project's own kernels before and behind it where it lacks something.
+// Steps that are a product of cuBLASLt's, with the project's own kernels behind it where it lacks something.
 #pragma once
 
 #include "runtime/cuda/vendor/cublaslt.h"
@@ -6,7 +6,7 @@
 
 namespace sheaf::cuda {
 
-/// Zeros, then launches, then the product, then launches; each of them may be missing.
+/// Zeros, then the product, then launches; each of them may be missing.
 class ProductOperation final : public Operation, public CountsLaunches {
  public:
   struct Zeros {
@@ -17,11 +17,11 @@ class ProductOperation final : public Operation, public CountsLaunches {
       : driver_(driver), device_(device), kernels_(std::move(kernels)) {}
   Result<void> enqueue(const Enqueue& at) override;
   int launches() const override {
-    return static_cast<int>(zeros.size() + before.size() + after.size() + (product ? product->request().calls.size() : 0));
+    return static_cast<int>(zeros.size() + after.size() + (product ? product->request().calls.size() : 0));
   }
 
   std::vector<Zeros> zeros;
-  std::vector<KernelCall> before, after;
+  std::vector<KernelCall> after;
   std::unique_ptr<LtProduct> product;
 
  private:

@@ -63,11 +63,11 @@ Result<void> add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behi
   };
   const auto x = operand(dtype, conv.x, builder.input("x")), weight = operand(dtype, conv.weight, builder.input("weight"));
   auto y = graph.conv_forward(x, weight, conv.window, conv.y);
-  size_t bias = 0;  // among the places
+  bool biased = false;
   if (behind.bias.buffer >= 0) {
     Dims channels(conv.y.size(), 1);
     channels[1] = conv.y[1];
-    bias = places.size();
+    biased = true;
     y = graph.pointwise(Pointwise::add, y, operand(attempt.narrow_bias ? dtype : DType::float32, channels, behind.bias));
   }
   if (behind.residual.buffer >= 0) y = graph.pointwise(Pointwise::add, y, operand(dtype, conv.y, behind.residual));
@@ -82,11 +82,8 @@ Result<void> add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behi
   EngineChoice choice = builder.choice();
   choice.compiled = attempt.compiled;
   SHEAF_ASSIGN(const auto plan, builder.plan(graph, choice));
-  if (bias > 0 && attempt.narrow_bias) {
-    places[bias].second = builder.scratch(size_t(conv.y[1]) * size_of(dtype));
-    if (OwnKernels* kernels = builder.kernels())
-      builder.add(narrow_call(*kernels, places[bias].second, behind.bias, dtype, conv.y[1]));
-  }
+  if (biased && attempt.narrow_bias)
+    builder.prepared.inputs[size_t(builder.operands.find("bias"))] = plain_tensor(dtype, {conv.y[1]});
   builder.add(plan, graph, places);
   builder.because("with " + behind.names() + " in one graph" +
                   (attempt.narrow_bias ? ", the bias rounded to " + std::string(name_of(dtype)) : ""));

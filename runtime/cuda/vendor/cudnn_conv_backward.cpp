@@ -49,7 +49,9 @@ Result<Prepared> prepare_conv_backward_weight(const PrepareRequest& request, Lib
   builder.because(format_reason(conv));
   for (const char* role : {"x", "dy"})
     builder.prepared.inputs[size_t(operands.find(role))] = conv.placed(operands.operand(role));
-  builder.prepared.outputs[0] = conv.placed(result);
+  const DType dtype = operands.dtype();
+  // From narrow operands cuDNN's fast engines write no f32: binding widens it, of all gradients at once where it can.
+  builder.prepared.outputs[0] = conv.placed(plain_tensor(dtype, result.dims));
   if (product(x_dims, 0, x_dims.size()) == 0) {  // a replica's share of a small batch may be empty
     builder.add_zeros(builder.output(), builder.prepared.outputs[0].bytes);
     if (bias) builder.add_zeros(builder.output(1), builder.prepared.outputs[1].bytes);
@@ -57,19 +59,13 @@ Result<Prepared> prepare_conv_backward_weight(const PrepareRequest& request, Lib
     return builder.take();
   }
   CudnnGraph graph;
-  const DType dtype = operands.dtype();
   const auto x = graph.tensor(dtype, conv.x, conv.strides(conv.x)), dy = graph.tensor(dtype, conv.y, conv.strides(conv.y));
   const auto dweight = graph.conv_backward_weight(x, dy, conv.window, conv.weight);
   graph.output(dweight, dtype, conv.strides(conv.weight));
-  const bool narrow = dtype != DType::float32;
-  const int64_t count = product(weight, 0, weight.size());
-  const MemoryRef made = narrow ? builder.scratch(size_t(count) * size_of(dtype)) : builder.output();
-  builder.add(graph, {{x, builder.input("x")}, {dy, builder.input("dy")}, {dweight, made}});
-  if (narrow) {
+  builder.add(graph, {{x, builder.input("x")}, {dy, builder.input("dy")}, {dweight, builder.output()}});
+  if (dtype != DType::float32)
     builder.because("summed in f32, written as " + std::string(name_of(dtype)) +
-                    " and widened by the project's own kernel: cuDNN's fast engines write no f32 from narrow operands");
-    if (OwnKernels* kernels = builder.kernels()) builder.add(widen_call(*kernels, builder.output(), made, dtype, count));
-  }
+                    ": cuDNN's fast engines write no f32 from narrow operands");
   if (bias) {
     builder.because("dbias by the project's own kernel, in a fixed order");
     std::vector<KernelCall> calls;

@@ -42,6 +42,10 @@ Result<void> NvidiaDriver::read_properties(DeviceState& device) {
   for (const auto& [attribute, value] : attributes) {
     SHEAF_TRY(result("cuDeviceGetAttribute", call_.cuDeviceGetAttribute(value, attribute, device.handle)));
   }
+  int together = 0;
+  SHEAF_TRY(result("cuDeviceGetAttribute",
+                   call_.cuDeviceGetAttribute(&together, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, device.handle)));
+  device.properties.launches_together = together != 0;
   return {};
 }
 

@@ -112,6 +112,11 @@ Result<void> NvidiaDriver::fill(Stream stream, void* memory, uint8_t value, size
 
 Result<void> NvidiaDriver::launch(Stream stream, const Launch& launch) {
   SHEAF_TRY(make_current(stream));
+  if (launch.together)
+    return result("cuLaunchCooperativeKernel",
+                  call_.cuLaunchCooperativeKernel(reinterpret_cast<CUfunction>(launch.function), launch.grid[0], launch.grid[1],
+                                                  launch.grid[2], launch.block, 1, 1, launch.shared_bytes, native(stream),
+                                                  launch.arguments));
   return result("cuLaunchKernel", call_.cuLaunchKernel(reinterpret_cast<CUfunction>(launch.function), launch.grid[0],
                                                        launch.grid[1], launch.grid[2], launch.block, 1, 1, launch.shared_bytes,
                                                        native(stream), launch.arguments, nullptr));

@@ -60,7 +60,8 @@ class NvidiaLibrary final : public Library {
       if (has_nothing_to_do(request)) return prepare_nothing(request, context_.planning());
       open_for(own ? nothing : entry->wants);
       require(!own || context_.planning() || context_.own, context_.no_own);
-      return own ? own(request, context_.planning() ? nullptr : context_.own) : entry->prepare(request, context_);
+      return own ? own(request, context_.planning() ? nullptr : context_.own, context_.properties)
+                 : entry->prepare(request, context_);
     } catch (const OperationError& error) {
       return Error(error.what());
     }

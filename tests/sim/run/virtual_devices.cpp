@@ -32,6 +32,7 @@ class Machine {
       options.driver.seed = static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
     options.library.channels_last = std::getenv("SHEAF_SIM_CHANNELS_LAST") != nullptr;
     options.library.fuses_norms = std::getenv("SHEAF_SIM_FUSES_NORMS") != nullptr;
+    options.library.narrow_gradients = std::getenv("SHEAF_SIM_NARROW_GRADIENTS") != nullptr;
     machine_ = std::make_unique<sim::SimMachine>(options);
   }
   ~Machine() {

@@ -112,5 +112,41 @@ TEST(PtxLaunch, BlocksMayRunInReverse) {
   EXPECT_EQ(y[0], 0u);
 }
 
+/// Two blocks of a cooperative launch, each of which reads what the other has written.
+TEST(Together, BlocksWaitForEachOther) {
+  const auto with = [](const std::string& meeting) {
+    return entry(
+        "ld.param.u64 %q1, [k_0]; ld.param.u64 %q3, [k_1];\nadd.s32 %r1, %i, 1;\nst.global.u32 [%x], %r1;\n" + meeting +
+        "\nxor.b32 %r2, %i, 1;\nmad.wide.u32 %q2, %r2, 4, %q1;\nld.global.u32 %r3, [%q2];\nst.global.u32 [%y+8], %r3;");
+  };
+  const auto run = [&](const std::string& text, U& y, bool together) -> std::string {
+    U x(2);
+    auto module = PtxModule::parse(text, "test.ptx");
+    if (!module) return to_string(module.error());
+    VectorMemory memory;
+    memory.add(x);
+    memory.add(y);
+    const void *a = x.data(), *b = y.data();
+    const uint64_t n = 0;
+    const void* arguments[] = {&a, &b, &n};
+    LaunchOptions options = races();
+    options.instruction_limit = 10000;
+    auto done = module->launch("k", {{2, 1, 1}, {1, 1, 1}, 0, together}, arguments, memory, options);
+    return done ? "done" : to_string(done.error());
+  };
+  const std::string arrive = "red.global.add.u32 [%q3], 1;\n";
+  const std::string wait =
+      "wait: nanosleep.u32 20;\nld.volatile.global.u32 %r4, [%q3];\nsetp.lt.u32 %p1, %r4, 2;\n@%p1 bra wait;";
+  U y(4);
+  EXPECT_EQ(run(with(arrive + wait), y, true), "done");
+  EXPECT_EQ(y, (U{2, 0, 2, 1}));
+  y.assign(4, 0);
+  EXPECT_THAT(run(with(arrive + wait), y, false), HasSubstr("it hangs")) << "blocks one after another";
+  y.assign(4, 0);
+  EXPECT_THAT(run(with(arrive), y, true), HasSubstr("race with a ")) << "nobody waits";
+  y.assign(4, 0);
+  EXPECT_THAT(run(with("nanosleep.u32 20;"), y, true), HasSubstr("race with a write")) << "time alone orders nothing";
+}
+
 }  // namespace
 }  // namespace sheaf::ptx

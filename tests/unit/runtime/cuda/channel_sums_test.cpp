@@ -60,11 +60,61 @@ TEST_F(OwnChannels, ConvertEveryElement) {
   }
 }
 
+/// Several tensors by one launch, whose table has a row for each.
+TEST_F(OwnChannels, ConvertManyTensorsAtOnce) {
+  const std::vector<size_t> counts = {1, 4099, 16, 700};
+  for (const bool widens : {true, false}) {
+    std::vector<Bytes> inputs, outputs;
+    std::vector<uint64_t> table;
+    std::vector<std::vector<BFloat16>> narrow;
+    std::vector<Access> accesses;
+    const auto put = [&](const Bytes& bytes) {
+      char* memory = static_cast<char*>(allocate(bytes.size()));
+      upload(memory, bytes);
+      return memory;
+    };
+    std::vector<char*> results;
+    for (const size_t count : counts) {
+      narrow.push_back(random_values<BFloat16>(count, unsigned(count)));
+      const std::vector<float> wide(narrow.back().begin(), narrow.back().end());
+      const Bytes from = widens ? bytes_of(narrow.back()) : bytes_of(wide);
+      results.push_back(put(Bytes(count * (widens ? 4 : 2))));
+      char* source = put(from);
+      table.insert(table.end(), {count, reinterpret_cast<uint64_t>(source), reinterpret_cast<uint64_t>(results.back())});
+      accesses.push_back({source, from.size(), false});
+      accesses.push_back({results.back(), count * (widens ? 4 : 2), true});
+    }
+    char* rows = put(bytes_of(table));
+    accesses.push_back({rows, table.size() * 8, false});
+    Launch launch;
+    auto function = kernels_->find("convert", widens ? "widen_bf16_many" : "narrow_bf16_many");
+    ASSERT_TRUE(function) << function.error().message();
+    launch.function = *function;
+    launch.grid[0] = 2;
+    launch.grid[1] = 4;
+    launch.block = 256;
+    uint64_t address = reinterpret_cast<uint64_t>(rows), count = counts.size(), guard = 0;
+    void* arguments[] = {&address, &count, &guard};
+    launch.arguments = arguments;
+    driver_->watch(stream_, accesses, "conversions");
+    ASSERT_TRUE(driver_->launch(stream_, launch));
+    finish();
+    for (size_t t = 0; t < counts.size(); ++t) {
+      const Bytes made = download(results[t], counts[t] * (widens ? 4 : 2));
+      for (size_t i = 0; i < counts[t]; ++i) {
+        const float expected = float(narrow[t][i]);
+        ASSERT_EQ(widens ? values_of<float>(made)[i] : float(values_of<BFloat16>(made)[i]), expected) << t << ", " << i;
+      }
+    }
+  }
+}
+
 struct Case {
   Dims dims;
   bool last, relu, affine, residual;
-  bool sum = false;     ///< the gradient is of two
-  bool biased = false;  ///< the mean is of x and a bias
+  bool sum = false;       ///< the gradient is of two
+  bool biased = false;    ///< the mean is of x and a bias
+  bool together = false;  ///< in one launch, whose blocks are there at once
 };
 
 /// What is computed, in double.
@@ -121,7 +171,13 @@ class OwnBatchNorm : public OwnChannels {
     if (c.biased) norm.x_bias = {4, 0};
     std::vector<KernelCall> calls;
     size_t scratch = 0;
-    add_batch_norm_train(calls, kernels_.get(), norm, scratch);
+    if (c.together) {
+      norm.most_together = 256;
+      norm.word = kernels_->meeting_word();
+      ASSERT_TRUE(norm.word);
+    }
+    const NormWork work = add_batch_norm_train(calls, kernels_.get(), norm, scratch);
+    EXPECT_EQ(work.meetings, c.together && goes_by_vectors(norm));
     const size_t masks = goes_by_vectors(norm) ? count / 8 : mask_bytes(c.dims);  // what is written
     const auto made =
         run(std::move(calls), {bytes_of(x), bytes_of(weight), bytes_of(bias), bytes_of(residual), bytes_of(x_bias)},
@@ -177,7 +233,12 @@ class OwnBatchNorm : public OwnChannels {
       EXPECT_NEAR(dweight[k], sum_gx[k], 1e-3);
       EXPECT_NEAR(dbias[k], sum_g[k], 1e-3);
     }
+    std::vector<Bytes> all = made;
+    all.insert(all.end(), back.begin(), back.end());
+    bits_.push_back(std::move(all));
   }
+
+  std::vector<std::vector<Bytes>> bits_;  ///< all results, by comparison
 };
 
 TEST_F(OwnBatchNorm, AndItsGradientInEitherFormat) {
@@ -191,6 +252,21 @@ TEST_F(OwnBatchNorm, AndItsGradientInEitherFormat) {
     }
   }
   compare<float>({{3, 5, 4, 3}, false, true, false, false});
+}
+
+/// Blocks that meet make the bits of two launches, whether a thread's rows stay in its registers or are read again.
+TEST_F(OwnBatchNorm, InOneLaunch) {
+  for (const Dims& dims : {Dims{300, 8}, Dims{33, 72, 3}, Dims{70, 16, 3, 5}, Dims{512, 8, 2, 2}}) {
+    SCOPED_TRACE(to_string(dims));
+    for (const bool together : {false, true}) {
+      compare<float>({dims, true, true, true, true, true, true, together});
+      compare<BFloat16>({dims, true, true, true, true, true, false, together});
+      compare<BFloat16>({dims, true, false, true, false, false, true, together});
+    }
+    ASSERT_EQ(bits_.size(), 6U);
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(bits_[i], bits_[i + 3]) << i;
+    bits_.clear();
+  }
 }
 
 TEST_F(OwnBatchNorm, OfNarrowValues) {

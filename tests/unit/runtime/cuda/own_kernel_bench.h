@@ -118,7 +118,6 @@ class OwnKernelTest : public testing::Test {
   std::shared_ptr<OwnKernels> kernels_;
   Stream stream_ = nullptr;
 
- private:
   void upload(void* to, const Bytes& bytes) { transfer(to, bytes.data(), bytes.size(), nullptr); }
   Bytes download(const void* from, size_t size) {
     Bytes bytes(size);
@@ -149,6 +148,7 @@ class OwnKernelTest : public testing::Test {
     }
   }
 
+ private:
   std::vector<void*> allocated_;
   int32_t* flag_ = nullptr;
 };
