@@ -81,8 +81,8 @@ def transformers_model(name):
     import transformers
 
     kind = getattr(transformers, name)
-    defaults = kind()
-    config = kind(**{key: value for key, value in SMALL.items() if hasattr(defaults, key) and not isinstance(getattr(defaults, key), (list, tuple, dict))})
+    defaults = kind().to_dict()
+    config = kind(**{key: value for key, value in SMALL.items() if key in defaults and not isinstance(defaults[key], (list, tuple, dict))})
     model_class = transformers.MODEL_MAPPING[kind]
     model = (model_class[0] if isinstance(model_class, (list, tuple)) else model_class)(config)
     accepted = inspect.signature(model.forward).parameters

@@ -24,7 +24,7 @@ llvm.func @other() {
 // WHOLE: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
 // WHOLE-NOT: unrealized_conversion_cast
 func.func @scale(%factor: memref<?xf32>, %x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: index)
-    attributes {kernel, elementwise, in_place = array<i64: 1, 2>, gpu_schedule = {block = 128 : i32, lanes = 1 : i32}} {
+    attributes {kernel, many, in_place = array<i64: 1, 2>, gpu_schedule = {block = 128 : i32, lanes = 1 : i32}} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   scf.parallel (%i) = (%begin) to (%end) step (%one) {
