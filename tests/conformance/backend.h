@@ -64,7 +64,7 @@ inline void add_kernels(Plan& plan) {
   plan.objects = {{"x86-64-v3", content("SHEAF_KERNELS", SHEAF_KERNELS)},
                   {kPtxObject, content("SHEAF_GPU_KERNELS", SHEAF_GPU_KERNELS)}};
   plan.kernels = {{"double_and_add", "2x + c", 1, true, {}, 128, 128},
-                  {"add", "a + b", 0, true, {}, 128, 128},
+                  {"add", "a + b", 0, false, {}, 128, 128},
                   {"lookup", "table[i]", 1, false, {}, 128, 128}};
 }
 
