@@ -151,6 +151,8 @@ def broken_links(path):
 
 
 if __name__ == "__main__":
+    if not Path(SHEAF).is_file():
+        sys.exit(f"{SHEAF} isn't there: the environment variable SHEAF names the program whose output the pages hold")
     for name in sys.argv[1:]:
         page = Page(name)
         if page.updated != page.path.read_text(encoding="utf-8"):
