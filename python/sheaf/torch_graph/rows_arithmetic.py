@@ -54,7 +54,11 @@ def _divided(kind, w, x, y, **arguments):
 
 
 def scaled(w, value, factor):
-    return value if factor == 1 else w.layer("Scale", [value], (value.shape, value.dtype), value=factor)
+    if factor == 1:
+        return value
+    if not value.dtype.is_floating_point:
+        return w.layer("Mul", [value], (value.shape, value.dtype), other=factor)
+    return w.layer("Scale", [value], (value.shape, value.dtype), value=factor)
 
 
 @row("aten.add")
