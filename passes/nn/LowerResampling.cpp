@@ -37,23 +37,14 @@ struct LowerUpsample : OpRewritePattern<nn::UpsampleOp> {
   }
 };
 
-/// x's dimensions from `kept` on taken for `shape`, these permuted, all of it taken for y's shape.
-mlir::Value shuffled(const NnBuilder& nn, mlir::Value x, int64_t kept, ArrayRef<int64_t> shape, ArrayRef<int64_t> order,
-                     mlir::Value y) {
-  SmallVector<int64_t> apart(NnBuilder::shape(x).take_front(kept)), dims = llvm::to_vector(llvm::seq<int64_t>(0, kept));
-  apart.append(shape.begin(), shape.end());
-  for (int64_t dim : order) dims.push_back(kept + dim);
-  return nn.reshape(nn.permute(nn.reshape(x, apart), dims), SmallVector<int64_t>(NnBuilder::shape(y)));
-}
-
 struct LowerPixelShuffle : OpRewritePattern<nn::PixelShuffleOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::PixelShuffleOp op, PatternRewriter& rewriter) const override {
     NnBuilder nn{rewriter, op.getLoc()};
     ArrayRef<int64_t> shape = NnBuilder::shape(op.getX());
     const int64_t kept = static_cast<int64_t>(shape.size()) - 3, r = op.getFactor();
-    rewriter.replaceOp(op, shuffled(nn, op.getX(), kept, {shape[kept] / (r * r), r, r, shape[kept + 1], shape[kept + 2]},
-                                    {0, 3, 1, 4, 2}, op.getY()));
+    rewriter.replaceOp(op, nn.shuffled(op.getX(), kept, {shape[kept] / (r * r), r, r, shape[kept + 1], shape[kept + 2]},
+                                       {0, 3, 1, 4, 2}, op.getY()));
     return success();
   }
 };
@@ -64,8 +55,8 @@ struct LowerPixelUnshuffle : OpRewritePattern<nn::PixelUnshuffleOp> {
     NnBuilder nn{rewriter, op.getLoc()};
     ArrayRef<int64_t> shape = NnBuilder::shape(op.getX());
     const int64_t kept = static_cast<int64_t>(shape.size()) - 3, r = op.getFactor();
-    rewriter.replaceOp(op, shuffled(nn, op.getX(), kept, {shape[kept], shape[kept + 1] / r, r, shape[kept + 2] / r, r},
-                                    {0, 2, 4, 1, 3}, op.getY()));
+    rewriter.replaceOp(op, nn.shuffled(op.getX(), kept, {shape[kept], shape[kept + 1] / r, r, shape[kept + 2] / r, r},
+                                       {0, 2, 4, 1, 3}, op.getY()));
     return success();
   }
 };
@@ -81,7 +72,7 @@ struct LowerChannelShuffle : OpRewritePattern<nn::ChannelShuffleOp> {
       apart.push_back(shape[i]);
       order.push_back(static_cast<int64_t>(i));
     }
-    rewriter.replaceOp(op, shuffled(nn, op.getX(), 1, apart, order, op.getY()));
+    rewriter.replaceOp(op, nn.shuffled(op.getX(), 1, apart, order, op.getY()));
     return success();
   }
 };

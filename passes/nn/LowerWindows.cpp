@@ -33,10 +33,8 @@ struct LowerUnfold : OpRewritePattern<nn::UnfoldOp> {
     NnBuilder nn{rewriter, op.getLoc()};
     ArrayRef<int64_t> x = NnBuilder::shape(op.getX());
     const Along h(op, 0, x[2]), w(op, 1, x[3]);
-    SmallVector<int64_t> y(NnBuilder::shape(op.getY()));
     if (h.tiles() && w.tiles()) {
-      mlir::Value tiles = nn.reshape(op.getX(), {x[0], x[1], h.places, h.taps, w.places, w.taps});
-      rewriter.replaceOp(op, nn.reshape(nn.permute(tiles, {0, 1, 3, 5, 2, 4}), y));
+      rewriter.replaceOp(op, nn.shuffled(op.getX(), 2, {h.places, h.taps, w.places, w.taps}, {1, 3, 0, 2}, op.getY()));
       return success();
     }
     mlir::Value image = nn.pad(op.getX(), 2, h.padding, x[2] + 2 * h.padding, FloatAttr());
@@ -49,7 +47,8 @@ struct LowerUnfold : OpRewritePattern<nn::UnfoldOp> {
         columns.push_back(nn.reshape(seen, {x[0], x[1], 1, h.places * w.places}));
       }
     }
-    rewriter.replaceOp(op, nn.reshape(columns.size() == 1 ? columns[0] : nn.concat(columns, 2), y));
+    mlir::Value joined = columns.size() == 1 ? columns[0] : nn.concat(columns, 2);
+    rewriter.replaceOp(op, nn.reshape(joined, SmallVector<int64_t>(NnBuilder::shape(op.getY()))));
     return success();
   }
 };
@@ -61,11 +60,11 @@ struct LowerFold : OpRewritePattern<nn::FoldOp> {
     NnBuilder nn{rewriter, op.getLoc()};
     ArrayRef<int64_t> y = NnBuilder::shape(op.getY());
     const Along h(op, 0, y[2]), w(op, 1, y[3]);
-    mlir::Value columns = nn.reshape(op.getX(), {y[0], y[1], h.taps, w.taps, h.places, w.places});
     if (h.tiles() && w.tiles()) {
-      rewriter.replaceOp(op, nn.reshape(nn.permute(columns, {0, 1, 4, 2, 5, 3}), SmallVector<int64_t>(y)));
+      rewriter.replaceOp(op, nn.shuffled(op.getX(), 1, {y[1], h.taps, w.taps, h.places, w.places}, {0, 3, 1, 4, 2}, op.getY()));
       return success();
     }
+    mlir::Value columns = nn.reshape(op.getX(), {y[0], y[1], h.taps, w.taps, h.places, w.places});
     mlir::Value sum;
     for (int64_t i = 0; i < h.taps; ++i) {
       mlir::Value row;

@@ -34,6 +34,14 @@ struct NnBuilder {
     for (int64_t dim : dims) to.push_back(shape(x)[dim]);
     return make<nn::PermuteOp>(with_shape(x, to), x, builder.getDenseI64ArrayAttr(dims));
   }
+  /// x's dimensions from `kept` on taken for `apart`, these permuted, all of it taken for y's shape.
+  mlir::Value shuffled(mlir::Value x, int64_t kept, llvm::ArrayRef<int64_t> apart, llvm::ArrayRef<int64_t> order,
+                       mlir::Value y) const {
+    llvm::SmallVector<int64_t> to(shape(x).take_front(kept)), dims = llvm::to_vector(llvm::seq<int64_t>(0, kept));
+    to.append(apart.begin(), apart.end());
+    for (int64_t dim : order) dims.push_back(kept + dim);
+    return reshape(permute(reshape(x, to), dims), llvm::SmallVector<int64_t>(shape(y)));
+  }
   mlir::Value slice(mlir::Value x, int64_t dim, int64_t begin, int64_t size, int64_t step = 1) const {
     llvm::SmallVector<int64_t> to(shape(x));
     to[dim] = size;

@@ -33,12 +33,10 @@ class Counting {
   /// What instances have in common of which a device could make one launch; empty: it couldn't.
   std::string many(const Instance& instance) {
     if (instance.can_fail() || instance.collective >= 0) return {};
+    const bool conversion = converts(bound_, instance);
+    if (!conversion && !instance.is<Instance::KernelCall>()) return {};
     const std::string key = launch_key(bound_, program_, instance);
-    if (instance.is<Instance::Reorder>()) {
-      const bool converts = bound_.tensors[instance.inputs[0]].spec.dtype != bound_.tensors[instance.outputs[0]].spec.dtype;
-      return converts ? key : std::string();
-    }
-    if (!instance.is<Instance::KernelCall>()) return {};
+    if (conversion) return key;
     const auto [known, fresh] = kernels_.try_emplace(key, false);
     if (const Kernel* kernel = fresh ? find_kernel(plan_, key) : nullptr) known->second = launches_many(*kernel);
     return known->second ? key : std::string();

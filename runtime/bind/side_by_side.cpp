@@ -7,11 +7,14 @@
 
 namespace sheaf {
 
+bool converts(const BoundProgram& program, const Instance& instance) {
+  return instance.is<Instance::Reorder>() &&
+         program.tensors[instance.inputs[0]].spec.dtype != program.tensors[instance.outputs[0]].spec.dtype;
+}
+
 std::string launch_key(const BoundProgram& program, const Program& plan, const Instance& instance) {
-  if (instance.is<Instance::Reorder>()) {
-    const DType from = program.tensors[instance.inputs[0]].spec.dtype, to = program.tensors[instance.outputs[0]].spec.dtype;
-    if (from != to) return std::string(name_of(from)) + " to " + std::string(name_of(to));
-  }
+  const auto dtype = [&](TensorId tensor) { return std::string(name_of(program.tensors[tensor].spec.dtype)); };
+  if (converts(program, instance)) return dtype(instance.inputs[0]) + " to " + dtype(instance.outputs[0]);
   return instance.step ? plan.steps[instance.step.index()].kernel : std::string();
 }
 
@@ -20,6 +23,7 @@ Result<void> put_side_by_side(BoundProgram& program, const BindContext& context,
   std::vector<InstanceId> found;
   IdVector<InstanceId, int> levels(chosen.size(), 0);  // how many that are chosen come before it, one after another
   IdVector<InstanceId, std::vector<InstanceId>> readers(chosen.size());  // that are chosen
+  IdVector<InstanceId, std::string> names(chosen.size());                // launch_key() of those that are
   for (InstanceId i : chosen.ids()) {
     if (!chosen[i]) continue;
     for (TensorId input : program.instances[i].inputs) {
@@ -29,25 +33,23 @@ Result<void> put_side_by_side(BoundProgram& program, const BindContext& context,
         readers[writer].push_back(i);
       }
     }
+    names[i] = launch_key(program, context.program, program.instances[i]);
     found.push_back(i);
   }
   if (found.empty()) return {};
-  const auto name = [&](InstanceId i) { return launch_key(program, context.program, program.instances[i]); };
   // As late as their readers let them, or the last of their kind come: an update of what is there already goes with those of what is
   // converted first.
   std::map<std::string, int> last;
   for (InstanceId i : found)
-    if (int& level = last[name(i)]; readers[i].empty()) level = std::max(level, levels[i]);
+    if (int& level = last[names[i]]; readers[i].empty()) level = std::max(level, levels[i]);
   for (size_t i = found.size(); i-- > 0;) {
+    const auto& by = readers[found[i]];
     int& level = levels[found[i]];
-    if (readers[found[i]].empty()) level = last[name(found[i])];
-    else
-      level = levels[*std::min_element(readers[found[i]].begin(), readers[found[i]].end(),
-                                       [&](InstanceId a, InstanceId b) { return levels[a] < levels[b]; })] -
-              1;
+    if (by.empty()) level = last[names[found[i]]];
+    else level = levels[std::ranges::min(by, {}, [&](InstanceId reader) { return levels[reader]; })] - 1;
   }
-  const auto key = [&](InstanceId i) { return std::tuple(levels[i], name(i), i); };
-  std::sort(found.begin(), found.end(), [&](InstanceId a, InstanceId b) { return key(a) < key(b); });
+  std::sort(found.begin(), found.end(),
+            [&](InstanceId a, InstanceId b) { return std::tie(levels[a], names[a], a) < std::tie(levels[b], names[b], b); });
   std::vector<InstanceGroup> groups;
   int64_t time = side == Side::first ? -static_cast<int64_t>(found.size()) : 2 * static_cast<int64_t>(program.instances.size());
   for (InstanceId i : found) groups.push_back({{i}, time++});

@@ -6,6 +6,8 @@
 
 namespace sheaf {
 
+/// Whether an instance makes a tensor of another dtype, and does nothing else.
+bool converts(const BoundProgram& program, const Instance& instance);
 /// What instances have in common that could be one launch: their kernel, or the dtypes from and to which they convert. Empty: nothing.
 std::string launch_key(const BoundProgram& program, const Program& plan, const Instance& instance);
 
