@@ -52,8 +52,8 @@ OptionParser step_options() {
   return parser;
 }
 
-/// What binding says will be used, and what is: beyond the memory that the process had before it made parameters. Arenas
-/// stay as long as their binding, so what is there after two calls is what they took.
+/// The memory that binding says will be used, and the memory that is used beyond what the process had before it made
+/// parameters. Arenas stay as long as their binding, so the difference after two calls is what they took.
 void print_memory(const Model& model, const MeasuredProgram& bound, size_t before) {
   size_t arena = 0, bound_below = 0, state = 0;
   for (const LaneInfo& lane : bound.info().lanes) {

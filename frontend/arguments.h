@@ -1,5 +1,5 @@
-// Arguments as the tables of layers, losses, optimizers, … describe them: type, range and default.
-// One description serves the check, the JSON Schema and the documentation.
+// Arguments as the tables of layers, losses, optimizers, … describe them: type, range and default. One description serves the
+// check, the JSON Schema and the documentation.
 #pragma once
 
 #include "frontend/model.h"
@@ -12,7 +12,7 @@
 
 namespace sheaf::frontend {
 
-/// Largest integer that an argument or dimension may have: products of two stay inside int64.
+/// The largest integer allowed in an argument or dimension: products of two stay inside int64.
 constexpr int64_t largest_integer = std::numeric_limits<int32_t>::max();
 
 struct ArgumentType {
@@ -33,7 +33,7 @@ struct ArgumentType {
     shape,         ///< list of sizes, which may be empty; an item may be "batch" (then -2) where `choices` has it
     scalar,        ///< number, true or false
     tensor,        ///< scalar, or nested lists of scalars
-    numbers,       ///< list of `count` numbers, of any number but 0 where that is 0
+    numbers,       ///< list of `count` numbers, or of any number of them except 0 if `count` is 0
     device_ids,    ///< list of device indices → integers; null = every device of the run
     output_device  ///< device index, "cuda:k", "cpu" or -1 → an integer, -1 for the host
   };
@@ -43,7 +43,7 @@ struct ArgumentType {
   bool minimum_excluded = false;
   bool maximum_excluded = false;
   bool nullable = false;
-  size_t count = 0;                    ///< of `numbers`; 0: any but none
+  size_t count = 0;                    ///< of `numbers`; 0: any number but none
   std::vector<std::string> choices{};  ///< of `choice`
 };
 
@@ -51,15 +51,14 @@ struct Argument {
   std::string name;
   ArgumentType type;
   std::optional<Json> fallback{};  ///< empty: required
-  std::string mend{};              ///< what to do where it is missing or refused, if that is not plain
+  std::string mend{};              ///< what to do if it is missing or refused, if that isn't obvious
 };
 
-/// "a positive integer", "a number from 0 to 1", …: completes "must be". `rank`: number of spatial
-/// dimensions.
+/// "a positive integer", "a number from 0 to 1", …: completes "must be". `rank`: number of spatial dimensions.
 std::string phrase_of(const Argument& argument, int rank);
 
-/// The argument's canonical form (see Layer in frontend/model.h); empty, with a problem added, if `value`
-/// does not fit. `what` begins the message: "'stride' of Conv2d 'conv1'". The value must be known.
+/// The argument's canonical form (see Layer in frontend/model.h); empty, with a problem added, if `value` does not fit. `what`
+/// begins the message: "'stride' of Conv2d 'conv1'". The value must be known.
 std::optional<Json> check_argument(const Argument& argument, int rank, const JsonValue& value, const std::string& what,
                                    Problems& problems);
 
@@ -70,9 +69,8 @@ struct CheckedArguments {
   bool complete = true;  ///< false if one was refused or unknown: relations between arguments cannot be checked
 };
 
-/// Checks the members of `object` but the `reserved` ones against `arguments`. Unknown names, missing
-/// required arguments and unfit values become problems. `owner` is "Conv2d 'conv1'", `rank` its spatial
-/// dimensions.
+/// Checks the members of `object`, except the `reserved` ones, against `arguments`. Unknown names, missing required arguments
+/// and unfit values become problems. `owner` is "Conv2d 'conv1'", `rank` its spatial dimensions.
 CheckedArguments check_arguments(const std::vector<Argument>& arguments, int rank, const JsonValue& object,
                                  const std::vector<std::string>& reserved, const std::string& owner, Problems& problems);
 

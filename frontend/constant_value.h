@@ -5,8 +5,8 @@
 
 namespace sheaf::frontend {
 
-/// Brings a Constant's arguments into one form: `shape`, and `data` with the elements' bytes in base64, not compressed. Refuses
-/// lists that are no tensor, numbers that the dtype can't hold, and data of another size than the shape's.
+/// Brings a Constant's arguments into one form: `shape`, and `data` with the elements' bytes in base64, not compressed. Rejects
+/// lists that are no tensor, numbers that the dtype can't hold, and data whose size doesn't match the shape.
 void check_constant(LayerCheck& layer);
 
 }  // namespace sheaf::frontend

@@ -7,7 +7,7 @@ namespace sheaf::frontend {
 
 namespace {
 
-/// "cuda0" is a near miss that a list of kinds doesn't explain.
+/// "cuda0" is a near miss, which a list of kinds wouldn't explain.
 std::string meant(const std::string& name) {
   auto near = nearest(name, {"cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda", "cpu"});
   return near ? "; did you mean '" + *near + "'?" : "";

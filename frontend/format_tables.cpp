@@ -7,7 +7,7 @@ namespace {
 
 using Kind = ArgumentType::Kind;
 
-// "`kernel_size`", "`stride` = 1", "`proj_size` = 0 only"; what has no effect is left out.
+// "`kernel_size`", "`stride` = 1", "`proj_size` = 0 only"; arguments without effect are left out.
 std::string arguments_text(const std::vector<Argument>& arguments) {
   std::string text;
   for (const Argument& argument : arguments) {
@@ -36,7 +36,7 @@ std::string signature_table(const char* title, const std::vector<Signature>& row
   return text;
 }
 
-/// "`input`, `target`"; what is a target by default stands in slanted letters.
+/// "`input`, `target`"; inputs that are targets by default are in italics.
 std::string loss_table() {
   std::string text = "\n| loss | inputs: outputs of the model, and *targets* | arguments |\n|---|---|---|\n";
   for (const Signature& row : losses()) {

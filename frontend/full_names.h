@@ -1,4 +1,4 @@
-// Full names, which layers' names make when they are joined by dots.
+// Full names: layers' names joined by dots.
 #pragma once
 
 #include "frontend/model.h"
@@ -6,7 +6,7 @@
 
 namespace sheaf::frontend {
 
-/// Adds a problem for each layer or parameter whose full name another one has: "a" with "b.c" in it, and "a.b" with "c".
+/// Adds a problem for each layer or parameter with the same full name as another: "a" with "b.c" in it, and "a.b" with "c".
 void check_full_names(const Graph& graph, Problems& problems);
 
 }  // namespace sheaf::frontend

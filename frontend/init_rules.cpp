@@ -83,7 +83,7 @@ std::vector<InitRule> read_init_rules(const LocatedNode& list, Problems& problem
 
 void check_init_shapes(Graph& graph, const std::vector<InitRule>& rules, Problems& problems) {
   if (rules.empty()) return;
-  // One example of each vector that a rule can name.
+  // One example for each vector that a rule can name.
   std::map<std::pair<std::string, std::string>, std::string> vectors;
   for (const auto& [full_name, parameter] : parameters_of(graph)) {
     if (parameter.shape.size() < 2) vectors.emplace(std::pair(parameter.layer->type, parameter.own_name), full_name);
@@ -91,7 +91,7 @@ void check_init_shapes(Graph& graph, const std::vector<InitRule>& rules, Problem
   for (const InitRule& rule : rules) {
     for (const auto& [own_name, distribution] : rule.distributions) {
       std::string kind = distribution["type"].get<std::string>();
-      // Xavier's scales a standard deviation by the fans, Kaiming's has one of them for its mode.
+      // Xavier's gain scales a standard deviation by both fans; Kaiming's mode selects one of them.
       if (!distribution.contains("gain") && !distribution.contains("mode")) continue;
       for (const std::string& type : rule.types) {
         auto found = vectors.find({type, own_name});

@@ -8,8 +8,8 @@
 
 namespace sheaf::frontend {
 
-/// Reads and checks {"types": […], "weight": {…}, …} rules; types must be layers with parameters, the other
-/// keys names of parameters that one of the types has.
+/// Reads and checks {"types": […], "weight": {…}, …} rules; types must be layers with parameters, the other keys names of
+/// parameters that one of the types has.
 std::vector<InitRule> read_init_rules(const LocatedNode& list, Problems& problems);
 
 /// Distributions that need a matrix (xavier, kaiming) must not meet a vector in `graph`.

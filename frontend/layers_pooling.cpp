@@ -7,7 +7,7 @@ namespace {
 
 using Kind = ArgumentType::Kind;
 
-// stride null is the kernel's size; padding must leave each window at least one real element.
+// A null stride is the kernel's size; padding must leave each window at least one real element.
 void check_pool(LayerCheck& layer) {
   Json& a = layer.arguments;
   if (a["stride"].is_null()) a["stride"] = a["kernel_size"];
@@ -37,7 +37,7 @@ void check_flatten(LayerCheck& layer) {
 constexpr const char* kShapes[] = {"`[N, C, L]` → `[N, C, L']`", "`[N, C, H, W]` → `[N, C, H', W']`",
                                    "`[N, C, D, H, W]` → `[N, C, D', H', W']`"};
 
-/// A pool's row for one spatial dimension or three.
+/// A pool's row for one or three spatial dimensions.
 LayerType of_rank(LayerType row, int rank) {
   row.name.replace(row.name.size() - 2, 1, std::to_string(rank));
   row.summary = kShapes[rank - 1];

@@ -37,7 +37,7 @@ void check_mean(LayerCheck& layer) {
   }
 }
 
-// "{i}" is the size of input i; other braces stand for themselves.
+// "{i}" is the size of input i; other braces are literal.
 void check_print(LayerCheck& layer) {
   const std::string text = layer.arguments["text"].get<std::string>();
   for (size_t open = text.find('{'); open != std::string::npos; open = text.find('{', open + 1)) {

@@ -1,4 +1,4 @@
-// Values that no input makes: Parameter, Buffer, Constant.
+// Values without inputs: Parameter, Buffer, Constant.
 #include "frontend/constant_value.h"
 #include "frontend/layer_table.h"
 

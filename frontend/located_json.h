@@ -20,7 +20,7 @@ struct LocatedNode {
   bool boolean = false;
   int64_t integer = 0;
   double number = 0;   ///< of integers as well
-  std::string string;  ///< a string's content; of a number its source text
+  std::string string;  ///< a string's content; a number's source text
   std::vector<LocatedNode> items;
   std::vector<LocatedMember> members;  ///< in the order of the file, keys unique
 
@@ -40,9 +40,8 @@ struct ModelFileLimits {
   size_t depth = 200;
 };
 
-/// Parses JSON text (RFC 8259, UTF-8). Syntax errors, invalid UTF-8, duplicate keys and texts beyond the
-/// limits become problems; the tree is returned if it is complete (duplicate keys leave it complete: the
-/// first counts).
+/// Parses JSON text (RFC 8259, UTF-8). Syntax errors, invalid UTF-8, duplicate keys and texts beyond the limits become
+/// problems; returns the tree if it is complete (duplicate keys leave it complete: the first counts).
 std::optional<LocatedNode> parse_located_json(std::string_view text, Problems& problems, const ModelFileLimits& limits = {});
 
 /// A short description for "found …": `the string "abc"`, `3.5`, `an object`.

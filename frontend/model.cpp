@@ -30,7 +30,7 @@ void check_version(const LocatedNode& root, Problems& problems) {
   }
 }
 
-// Outside modules nothing is substituted: a "$name" there, however deep, is a mistake.
+// Nothing is substituted outside modules: a "$name" there, however deep, is a mistake.
 void refuse_parameters(const LocatedNode& node, Problems& problems) {
   resolve(node, nullptr, problems);
   for (const LocatedNode& item : node.items) refuse_parameters(item, problems);

@@ -1,5 +1,5 @@
-// The model format written down for others: a JSON Schema and a table for the documentation, both made from
-// the tables that the parser checks with.
+// The model format in writing: a JSON Schema and tables for the documentation, both made from the tables that the parser checks
+// with.
 #pragma once
 
 #include "frontend/model.h"
@@ -8,9 +8,8 @@
 
 namespace sheaf::frontend {
 
-/// JSON Schema (draft 2020-12) of a model file. It refuses what the parser refuses but for what a schema
-/// cannot say: names that must exist, relations between arguments, values of module parameters, duplicate
-/// keys.
+/// JSON Schema (draft 2020-12) of a model file. It rejects what the parser rejects, except for what a schema cannot express:
+/// names that must exist, relations between arguments, values of module parameters, duplicate keys.
 Json model_schema();
 
 /// The text of frontend/model.schema.json.

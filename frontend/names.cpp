@@ -22,7 +22,7 @@ bool has_control_character(const std::string& text) {
 
 namespace {
 
-// What no name and no part of a dotted one may have.
+// The characters that no name, and no part of a dotted name, may contain.
 std::optional<std::string> fault_of_part(const std::string& name) {
   if (name.find(':') != std::string::npos) return "contains ':', which numbers a layer's outputs";
   if (name == "__metadata__") return "is what safetensors files keep for themselves";

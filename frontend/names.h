@@ -8,11 +8,10 @@
 
 namespace sheaf::frontend {
 
-/// The regular expression of a name, as the JSON Schema has it: not empty, no '.', no ':' (they join names to
-/// paths and to outputs), no leading '$', no control character; not "__metadata__", which safetensors files keep for
-/// themselves.
+/// The regular expression of a name, as in the JSON Schema: not empty, no '.', no ':' (they join names to paths and to
+/// outputs), no leading '$', no control character; not "__metadata__", which safetensors files reserve.
 extern const char* const name_pattern;
-/// That of a layer's name, which may have dots between its parts.
+/// The same for a layer's name, which may have dots between its parts.
 extern const char* const layer_name_pattern;
 
 /// Whether a terminal would obey part of `text` (UTF-8) instead of showing it.

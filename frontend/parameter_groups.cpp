@@ -16,7 +16,7 @@ using NodeKind = LocatedNode::Kind;
 
 struct Trained {
   std::string name;   ///< full
-  std::string owner;  ///< the full name of the parameter that it is tied to, or its own
+  std::string owner;  ///< the full name of the parameter it is tied to, or its own
   std::string layer_type;
 };
 
@@ -34,7 +34,7 @@ void collect_trained(const Graph& graph, std::vector<Trained>& found) {
   }
 }
 
-/// Whether `text` is what `pattern` says, * being any characters and ? any one of them.
+/// Whether `text` matches `pattern`, in which * stands for any characters and ? for any one of them.
 bool fits(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, from = 0;
   while (t < text.size()) {
@@ -113,7 +113,7 @@ class Groups {
     }
   }
 
-  /// Adds what one item matches.
+  /// Adds the parameters that one item matches.
   void take(const LocatedNode& item, bool type) {
     bool found = false;
     for (const Trained& parameter : trained_) {
@@ -143,7 +143,7 @@ class Groups {
   Problems& problems_;
   std::vector<Trained> trained_;
   std::map<std::string, Taken> taken_;  ///< by owner
-  std::set<std::string> members_;       ///< owners in the group that is read
+  std::set<std::string> members_;       ///< owners in the group being read
   int index_ = 0;
 };
 

@@ -11,29 +11,28 @@
 
 namespace sheaf::frontend {
 
-/// A place in the file that is being read. Lines and columns count from 1, columns in characters.
+/// A place in the file being read. Lines and columns count from 1, columns in characters.
 struct TextPlace {
   int line = 0;
   int column = 0;
 };
 
-/// Collects diagnostics with their source lines. A message repeated at the same place (a module's mistake,
-/// met in each of its expansions) is kept once.
+/// Collects diagnostics with their source lines. A message repeated at the same place (a module's mistake, found in each of its
+/// expansions) is kept once.
 class Problems {
  public:
-  /// More than this many are counted, not shown.
+  /// Diagnostics beyond this number are counted, not shown.
   static constexpr size_t shown = 50;
-  /// Most values that may be read in all, each expansion of a module counted: a small file can ask for any
-  /// amount.
+  /// The most values that may be read in all, counting each expansion of a module: a small file can ask for any amount.
   static constexpr size_t most_reads = 10'000'000;
 
   Problems(std::string file, std::string_view text);
 
   void add(TextPlace place, std::string message, std::vector<std::string> notes = {});
   bool empty() const { return seen_.empty(); }
-  /// True once further problems are only counted: their suggestions need not be looked for.
+  /// True once further problems are only counted: then there is no need to look for suggestions.
   bool full() const { return diagnostics_.size() >= shown; }
-  /// Counts `reads`; false, with a problem at `place` the first time, once there are too many.
+  /// Counts `reads`; once there are too many, returns false, with a problem at `place` the first time.
   bool spend(size_t reads, TextPlace place);
   Location locate(TextPlace place) const { return {file_, place.line, place.column}; }
   /// "FILE:LINE:COL", for notes that point elsewhere in the file.

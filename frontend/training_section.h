@@ -6,8 +6,8 @@
 
 namespace sheaf::frontend {
 
-/// Reads and checks the section. `outputs_known` is false if the layers have problems: then names of values
-/// that the loss takes are not checked.
+/// Reads and checks the section. `outputs_known` is false if the layers have problems: then names of values that the loss takes
+/// are not checked.
 Training read_training(const LocatedNode& node, const Model& model, bool outputs_known, Problems& problems);
 
 }  // namespace sheaf::frontend

@@ -1,4 +1,4 @@
-// Values of a model file with their module's "$param" names resolved where they are read.
+// Values of a model file, with their module's "$param" names resolved as they are read.
 #pragma once
 
 #include "frontend/located_json.h"
@@ -10,10 +10,10 @@ namespace sheaf::frontend {
 
 struct Scope;
 
-/// A JSON value together with the scope that its "$name" strings are looked up in. Nothing is copied when a
-/// module is expanded: a parameter's value keeps the scope of the place that gave it.
+/// A JSON value together with the scope in which its "$name" strings are looked up. Nothing is copied when a module is
+/// expanded: a parameter's value keeps the scope of the place that gave it.
 struct JsonValue {
-  const LocatedNode* node = nullptr;  ///< null: unknown (a required parameter of a module that nothing uses)
+  const LocatedNode* node = nullptr;  ///< null: unknown (a required parameter of a module that is never used)
   const Scope* scope = nullptr;
   TextPlace use;            ///< of the "$name" that stands for the value
   std::string parameter{};  ///< that name, "$" included; empty if the value stands where it is used
@@ -43,7 +43,7 @@ inline bool absent(const JsonValue& value) { return !value.known() && value.use.
 /// The items of an array value.
 std::vector<JsonValue> items(const JsonValue& array, Problems& problems);
 
-/// Adds a problem about `value`: "`what` must be `expected`, found …", `mend` being a note.
+/// Adds a problem about `value`: "`what` must be `expected`, found …", with `mend` as a note.
 void refuse(const JsonValue& value, const std::string& what, const std::string& expected, Problems& problems,
             const std::string& mend = {});
 

@@ -12,7 +12,7 @@
 namespace sheaf::ir {
 
 struct ElementFunction {
-  /// Which elements it takes. All operands are of one kind, but the condition of a choice, which is a bool.
+  /// The element types it takes. All operands have one type, except the condition of a choice, which is a bool.
   enum Takes {
     floats,
     signed_numbers,  ///< floats, int64 or int32
@@ -23,24 +23,24 @@ struct ElementFunction {
   using Numbers = llvm::ArrayRef<double>;
   /// y from the operands and the function's own numbers, such as a slope.
   using Of = std::function<Expression(Operands x, Numbers n)>;
-  /// dy · ∂y/∂x[operand]. What it doesn't use, the backward pass needn't keep.
+  /// dy · ∂y/∂x[operand]. The backward pass needn't keep what this doesn't use.
   using Slope = std::function<Expression(unsigned operand, Expression dy, Operands x, Expression y, Numbers n)>;
 
   llvm::StringRef name;  ///< "softplus"
   unsigned operands;
   Of of;
-  Slope slope;           ///< null: 0 wherever there is a derivative
-  unsigned numbers = 0;  ///< its own; one more stands for the last operand where that is a number
+  Slope slope;           ///< null: 0 wherever a derivative exists
+  unsigned numbers = 0;  ///< its own; if the last operand is a number, there is one more for it
   Takes takes = floats;
-  bool boolean = false;                         ///< the result is a bool, whatever the operands are; else it is as they are
+  bool boolean = false;                         ///< the result is a bool, whatever the operands are; else it has their type
   bool wide = false;                            ///< computed in f32 by torch.autocast
   bool by_channel = false;                      ///< the second operand runs along dimension 1
   bool choice = false;                          ///< the first operand is a bool
-  llvm::StringRef loss = {};                    ///< the model file's type of loss that it is
+  llvm::StringRef loss = {};                    ///< the `type` of this loss in a model file
   std::vector<llvm::StringRef> arguments = {};  ///< of a loss: the model file's names of its numbers
 };
 
-/// The functions that are losses, and parts of them. Operands are those of the loss, and then a pos_weight where there is one.
+/// The functions that are losses, and parts of them. Operands are those of the loss, followed by a pos_weight if there is one.
 llvm::ArrayRef<ElementFunction> element_losses();
 
 /// The row of a name; null if there is none.

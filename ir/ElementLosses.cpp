@@ -1,4 +1,4 @@
-// Losses of an element x with its target t, unreduced, under torch.nn.functional's names.
+// Unreduced losses of an element x and its target t, under torch.nn.functional's names.
 #include "ir/ElementFunctions.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ using N = ElementFunction::Numbers;
 
 namespace {
 
-/// `arguments`: those of the model file's loss `type` that are the function's numbers; true is 1.
+/// `arguments`: the numeric arguments of the loss `type` in the model file, as the function takes them; true is 1.
 F loss(StringRef type, StringRef name, std::vector<StringRef> arguments, std::function<E(E x, E t, N n)> of,
        std::function<E(E dy, E x, E t, N n)> slope_x, std::function<E(E dy, E x, E t, N n)> slope_t) {
   F row{.name = name, .operands = 2, .of = [of](X x, N n) { return of(x[0], x[1], n); }, .slope = nullptr};
@@ -28,7 +28,7 @@ F loss(StringRef type, StringRef name, std::vector<StringRef> arguments, std::fu
   return row;
 }
 
-/// dy · (least for x <= -bound, most for x >= bound, else x / scale), NaN of a NaN.
+/// dy · (least for x <= -bound, most for x >= bound, else x / scale); NaN gives NaN.
 E clipped(E dy, E x, double bound, double scale) {
   return select(x <= -bound, -dy * (bound / scale), select(x >= bound, dy * (bound / scale), dy * x / scale));
 }
@@ -66,7 +66,7 @@ std::vector<F> distances() {
   };
 }
 
-/// A logarithm, but not below -100.
+/// A logarithm, clamped to at least -100.
 E bounded(E log) { return select(log < -100.0, -100, log); }
 
 /// log(1 + e^-|x|) + max(-x, 0) = -log σ(x).
@@ -75,7 +75,7 @@ E softplus_of_minus(E x) {
   return log1p(exp(-absolute(x))) + select(minus < 0.0, 0, minus);
 }
 
-/// What a target weighs: 1 where it is 0, w where it is 1.
+/// The weight of a target: 1 where the target is 0, w where it is 1.
 E weight_of_target(E t, E w) { return (w - 1.0) * t + 1.0; }
 
 F weighted_logits() {
@@ -84,7 +84,7 @@ F weighted_logits() {
           .of = [](X x, N) { return (1.0 - x[1]) * x[0] + softplus_of_minus(x[0]) * weight_of_target(x[1], x[2]); },
           .slope =
               [](unsigned operand, E dy, X x, E, N) {
-                // 1 - σ(x) without its cancellation.
+                // 1 - σ(x), without cancellation.
                 if (operand == 0) return dy * ((1.0 - x[1]) - weight_of_target(x[1], x[2]) * sigmoid(-x[0]));
                 if (operand == 1) return dy * ((x[2] - 1.0) * softplus_of_minus(x[0]) - x[0]);
                 return dy * (x[1] * softplus_of_minus(x[0]));
@@ -145,7 +145,7 @@ std::vector<F> of_signs() {
   };
 }
 
-/// Of two values and a target of 1 or -1. As torch's clamp_min, a hinge has a slope at its kink.
+/// For two values and a target of 1 or -1. As in torch's clamp_min, a hinge has a slope at its kink.
 F margin_ranking() {
   return {.name = "margin_ranking_loss",
           .operands = 3,
@@ -162,7 +162,7 @@ F margin_ranking() {
           .arguments = {"margin"}};
 }
 
-/// Of a value, its target and the variance; autograd doesn't see that the variance is at least eps.
+/// For a value, its target and the variance; autograd doesn't see the clamp of the variance to eps.
 F gaussian_nll() {
   auto bounded = [](E variance, N n) { return select(variance < n[1], n[1], variance); };
   return {.name = "gaussian_nll_loss",
@@ -187,7 +187,7 @@ F gaussian_nll() {
 
 std::vector<F> of_three() { return {margin_ranking(), gaussian_nll()}; }
 
-/// Of a·b, a·a and b·b of two vectors, and a target of 1 or -1.
+/// For a·b, a·a and b·b of two vectors, and a target of 1 or -1.
 F cosine_embedding() {
   constexpr double eps = 1e-12;  // torch's own
   struct Parts {
@@ -214,7 +214,7 @@ F cosine_embedding() {
           .wide = true};
 }
 
-/// Of the distances to the positive and to the negative.
+/// For the distances to the positive and to the negative.
 F triplet_margin() {
   return {.name = "triplet_margin_loss",
           .operands = 2,
@@ -225,7 +225,7 @@ F triplet_margin() {
           .wide = true};
 }
 
-/// Parts of losses of vectors: they bear no loss's name.
+/// Parts of losses of vectors; no loss has their names.
 std::vector<F> of_vectors() { return {cosine_embedding(), triplet_margin()}; }
 
 }  // namespace

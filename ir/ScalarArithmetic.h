@@ -1,4 +1,4 @@
-// Short names for the arithmetic that scalar definitions (ir/Scalars*.cpp) are made of.
+// Short names for the arithmetic in scalar definitions (ir/Scalars*.cpp).
 #pragma once
 
 #include "ir/Scalars.h"

@@ -24,7 +24,7 @@ Expression call(Expression x) {
   return x.with(x.builder->create<Op>(x.loc, x.value));
 }
 
-/// Integers are signed, but for i1, whose true is above its false.
+/// Integers are signed, except i1, whose true is greater than its false.
 Expression compare(Expression a, Expression b, CmpFPredicate of_floats, CmpIPredicate of_signed, CmpIPredicate of_bools) {
   if (a.is_float()) return a.with(a.builder->create<arith::CmpFOp>(a.loc, of_floats, a.value, b.value));
   CmpIPredicate predicate = a.value.getType().isInteger(1) ? of_bools : of_signed;
@@ -42,8 +42,8 @@ Expression product(Expression x, int64_t n) {
   return n % 2 ? square * x : square;
 }
 
-/// sin(x + quarters · π/2). The argument is reduced to [-π/4, π/4] with π/2 in three parts (Cody and Waite), then
-/// Taylor's polynomials serve, whose next terms are below 2^-26.
+/// sin(x + quarters · π/2). The argument is reduced to [-π/4, π/4] with π/2 in three parts (Cody and Waite), where Taylor
+/// polynomials suffice: their next terms are below 2^-26.
 Expression sine(Expression x, int64_t quarters) {
   OpBuilder& b = *x.builder;
   Expression count = round(x * (2 / std::numbers::pi));
@@ -57,7 +57,7 @@ Expression sine(Expression x, int64_t quarters) {
   s = fma(s * r2, r, r);
   Expression c = x.number(-2.7557319e-7);
   for (double k : {2.4801587e-5, -1.3888889e-3, 4.1666667e-2, -0.5, 1.0}) c = fma(c, r2, x.number(k));
-  // Beyond that nothing is left to reduce, and of infinity there is no sine.
+  // Beyond that nothing is left to reduce; infinity has no sine.
   Expression known = absolute(x) < 1e9;
   Value whole = b.create<arith::FPToSIOp>(x.loc, b.getI32Type(), select(known, count, 0).value);
   Expression quarter = x.with(whole) + static_cast<double>(quarters);
@@ -75,7 +75,7 @@ Expression sine(Expression x, int64_t quarters) {
 Expression Expression::number(double x) const {
   Type type = value.getType();
   if (isa<FloatType>(type)) return with(constant(*builder, loc, x));
-  constexpr double beyond = 0x1p63;  // infinities too, where there is no limit
+  constexpr double beyond = 0x1p63;  // with no limit, infinities too
   int64_t whole = x >= beyond    ? std::numeric_limits<int64_t>::max()
                   : x <= -beyond ? std::numeric_limits<int64_t>::min()
                                  : static_cast<int64_t>(x);
@@ -113,14 +113,14 @@ Expression select(Expression condition, Expression then, Expression otherwise) {
 Expression minimum(Expression a, Expression b) { return select(a.is_float() ? a < b || a != a : a < b, a, b); }
 Expression maximum(Expression a, Expression b) { return select(a.is_float() ? a > b || a != a : a > b, a, b); }
 Expression absolute(Expression x) { return x.is_float() ? call<math::AbsFOp>(x) : select(x < 0.0, -x, x); }
-/// Signs differ, and there is a rest: the next whole number below is one less than the truncated quotient.
+/// The signs differ and there is a remainder: rounding down gives one less than truncating.
 static Expression rest_of_other_sign(Expression rest, Expression b) {
   return rest != 0.0 && ((rest < 0.0 && b > 0.0) || (rest > 0.0 && b < 0.0));
 }
 
 Expression truncated_quotient(Expression a, Expression b) {
   if (a.is_float()) return trunc(a / b);
-  // Divisors that a machine doesn't divide by: 0, and -1, of which the quotient may not be a number of the type.
+  // Divisors that machines can't divide by: 0, and -1, whose quotient may overflow the type.
   Expression special = b == 0.0 || b == -1.0, divisor = select(special, 1, b);
   Expression quotient = a.with(a.builder->create<arith::DivSIOp>(a.loc, a.value, divisor.value));
   return select(b == 0.0, 0, select(b == -1.0, -a, quotient));
@@ -129,7 +129,7 @@ Expression truncated_quotient(Expression a, Expression b) {
 Expression truncated_rest(Expression a, Expression b) {
   Expression quotient = truncated_quotient(a, b);
   if (!a.is_float()) return a - quotient * b;
-  // The rounded quotient may be one off, which shows in the rest's sign or size.
+  // The rounded quotient may be off by one; the remainder's sign or size shows it.
   Expression rest = fma(-quotient, b, a), size = absolute(b), towards = select(a < 0.0, -size, size);
   rest = select((rest < 0.0 && a > 0.0) || (rest > 0.0 && a < 0.0), rest + towards, rest);
   rest = select(absolute(rest) >= size, rest - towards, rest);
@@ -146,7 +146,7 @@ Expression floored_quotient(Expression a, Expression b) {
     Expression quotient = truncated_quotient(a, b);
     return select(rest_of_other_sign(a - quotient * b, b), quotient - 1.0, quotient);
   }
-  // torch's: a whole number of b's is taken out first, so that the quotient is a whole number but for its rounding.
+  // torch's way: subtract a whole number of b's first, so that the quotient is a whole number up to rounding.
   Expression quotient = round((a - floored_rest(a, b)) / b);
   return select(b == 0.0 || absolute(a) == std::numeric_limits<double>::infinity(), a / b, quotient);
 }

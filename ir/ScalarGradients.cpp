@@ -11,7 +11,7 @@ using arith::CmpFPredicate;
 
 namespace {
 
-/// Where a gradient's second term is 0 to the last bit anyway: keeps 0 · inf out of it. NaN stays.
+/// Where a gradient's second term is 0 to the last bit anyway, this keeps 0 · inf out of it. NaN stays.
 Value within(OpBuilder& b, Location loc, Value x, double limit) { return hardtanh(b, loc, x, -limit, limit); }
 
 Value one_minus(OpBuilder& b, Location loc, Value x) { return sub(b, loc, constant(b, loc, 1), x); }
@@ -48,8 +48,8 @@ Value gelu_gradient(OpBuilder& b, Location loc, Value dy, Value x) {
 }
 
 Value gelu_tanh_gradient(OpBuilder& b, Location loc, Value dy, Value x) {
-  // y = x σ(v), v = 2 √(2/π) (x + 0.044715 x³): y' = σ + x v' σ (1 - σ). 1 - σ is e^-v σ, without cancellation; up to
-  // the limit e^-v is below 1e22, and beyond it the second term is below 1e-18.
+  // y = x σ(v), v = 2 √(2/π) (x + 0.044715 x³): y' = σ + x v' σ (1 - σ). 1 - σ is computed as e^-v σ, without cancellation; up
+  // to the limit e^-v is below 1e22, and beyond it the second term is below 1e-18.
   const double factor = 2 * std::sqrt(2 / std::numbers::pi);
   Value near = within(b, loc, x, 8), square = mul(b, loc, near, near), one = constant(b, loc, 1);
   auto polynomial = [&](double cubic) {

@@ -1,4 +1,4 @@
-// What optimisers make of a parameter, its gradient and its state: torch.optim's single-tensor formulas.
+// How optimisers update a parameter and its state from its gradient: torch.optim's single-tensor formulas.
 #include "ir/ScalarArithmetic.h"
 
 #include <cmath>
@@ -45,7 +45,7 @@ Value descend(OpBuilder& b, Location loc, Value p, Value direction, Value lr) {
 
 Value running_average(OpBuilder& b, Location loc, Value average, Value g, double beta) {
   Value difference = sub(b, loc, g, average);
-  // torch.lerp goes from the nearer end.
+  // torch.lerp starts from the nearer end.
   if (1 - beta < 0.5) return scaled_add(b, loc, difference, 1 - beta, average);
   return sub(b, loc, g, mul(b, loc, difference, constant(b, loc, beta)));
 }
@@ -64,8 +64,8 @@ Value decoupled_decay(OpBuilder& b, Location loc, Value p, Value lr, double weig
 }
 
 Value bias_correction(OpBuilder& b, Location loc, Value step, double beta) {
-  // The powers beta^(2^i) are constants; those of step's bits are multiplied. The last stands for all bits above it too: by
-  // then the power is 0, or the number of steps beyond any use.
+  // The powers beta^(2^i) are constants; those of step's bits are multiplied. The last one stands for all higher bits too: by
+  // then the power is 0, or the number of steps is beyond any use.
   const auto wide = [&](double value) -> Value { return b.create<arith::ConstantOp>(loc, b.getF64FloatAttr(value)); };
   const auto integer = [&](int64_t value) -> Value { return b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(value)); };
   Value one = wide(1), zero = integer(0), power = one;

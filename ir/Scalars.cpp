@@ -11,8 +11,8 @@ using arith::CmpFPredicate;
 
 namespace {
 
-/// e^x - 1 for x <= 0. Near 0 the difference would cancel: there Taylor's polynomial, whose next term is
-/// below 2e-9 relative on [-0.5, 0].
+/// e^x - 1 for x <= 0. Near 0 the difference would cancel; a Taylor polynomial replaces it there, whose next term is below 2e-9
+/// relative on [-0.5, 0].
 Value expm1_of_negative(OpBuilder& b, Location loc, Value x) {
   Value sum = constant(b, loc, 1.0 / std::tgamma(9.0 + 1));
   for (int n = 8; n >= 1; --n) sum = b.create<math::FmaOp>(loc, sum, x, constant(b, loc, 1.0 / std::tgamma(n + 1.0)));
@@ -77,7 +77,7 @@ Value batch_norm_factor(OpBuilder& b, Location loc, Value gamma, Value var, doub
 }
 
 Value batch_norm(OpBuilder& b, Location loc, Value x, Value mean, Value var, Value gamma, Value beta, double eps) {
-  // Not to be reassociated into x·f - mean·f, which cancels where mean is large.
+  // Must not be reassociated into x·f - mean·f, which cancels where the mean is large.
   Value centred = b.create<arith::SubFOp>(loc, x, mean, arith::FastMathFlags::contract);
   Value scaled = mul(b, loc, centred, batch_norm_factor(b, loc, gamma, var, eps));
   return beta ? add(b, loc, scaled, beta) : scaled;
@@ -107,7 +107,7 @@ Value cast(OpBuilder& b, Location loc, Value x, bool from_unsigned, Type to, boo
 }
 
 Value philox_word(OpBuilder& b, Location loc, Value seed, Value position, Value step, uint32_t stream) {
-  // Words stand in the lower halves of i64s, with anything above: so vectors need no packing between products and sums.
+  // Words are in the lower halves of i64s, with anything above, so vectors need no packing between products and sums.
   auto constant = [&](uint64_t value) -> Value {
     return b.create<arith::ConstantOp>(loc, b.getIntegerAttr(b.getI64Type(), llvm::APInt(64, value)));
   };
@@ -120,7 +120,7 @@ Value philox_word(OpBuilder& b, Location loc, Value seed, Value position, Value 
   std::array<Value, 4> counter{position, high(position), step, constant(stream)};
   Value key_high = high(seed);
   for (uint32_t round = 0; round < 10; ++round) {
-    // Not added up round by round, so that all keys are ready at once.
+    // Not added up round by round, so all keys are ready at once.
     Value round_low = b.create<arith::AddIOp>(loc, seed, constant(round * 0x9E3779B9u));
     Value round_high = b.create<arith::AddIOp>(loc, key_high, constant(round * 0xBB67AE85u));
     Value x = product(0xD2511F53u, counter[0]), y = product(0xCD9E8D57u, counter[2]);
@@ -132,7 +132,7 @@ Value philox_word(OpBuilder& b, Location loc, Value seed, Value position, Value 
 
 Value philox_uniform(OpBuilder& b, Location loc, Value seed, Value position, Value step, uint32_t stream) {
   Value word = philox_word(b, loc, seed, position, step, stream);
-  // As many bits as an f32 holds: more of them could round up to 1.
+  // Only as many bits as an f32 holds: more could round up to 1.
   Value eight = b.create<arith::ConstantOp>(loc, b.getI32IntegerAttr(8));
   Value bits = b.create<arith::ShRUIOp>(loc, word, eight);
   return mul(b, loc, b.create<arith::SIToFPOp>(loc, b.getF32Type(), bits), constant(b, loc, 0x1p-24));

@@ -27,8 +27,8 @@ TensorShape shape_of(mlir::RankedTensorType type, llvm::StringRef dynamic_symbol
 /// "[batch, 64, 28, 28]" for messages.
 std::string to_string(const TensorShape& shape);
 
-/// Whether two sizes are known to be equal. An expression in the symbol "?" (verifiers see no more than
-/// that) is taken to fit anything.
+/// Whether two sizes are known to be equal. An expression in the symbol "?" (verifiers see no more than that) is assumed to fit
+/// anything.
 bool may_be_equal(const Extent& a, const Extent& b);
 
 /// Whether two shapes have the same rank and sizes that may be equal.

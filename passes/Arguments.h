@@ -1,4 +1,4 @@
-// A program's arguments by what they are and how they are called.
+// A program's arguments by role and name.
 #pragma once
 
 #include "passes/Passes.h"

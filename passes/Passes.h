@@ -17,34 +17,34 @@ namespace sheaf::passes {
 #include "passes/Passes.h.inc"
 
 struct PipelineOptions {
-  int64_t device_memory = 0;      ///< bytes a device has, 0: not stated (then no table moves to the host for its size)
+  int64_t device_memory = 0;      ///< bytes of a device; 0: not given (then no table moves to the host because of its size)
   std::string precision = "f32";  ///< arithmetic: f32, bf16 or f16 (docs/precision.md)
   bool unpartitioned = false;     ///< without parallel regions, everything on one device
   Strategy strategy = Strategy::data_parallel;  ///< of training programs (docs/strategies.md)
-  bool training_mode = false;                   ///< of a caller's program: layers as they are in training
+  bool training_mode = false;                   ///< of a caller's program: layers in their training form
   bool differentiate = false;                   ///< of a caller's program: with its backward pass
 };
 
-/// nn → dist: shapes, placement, partition, simplification. What `dump` shows.
+/// nn → dist: shapes, placement, partition, simplification. `dump` shows the result.
 void build_partition_pipeline(mlir::OpPassManager& passes, const PipelineOptions& options);
 
-/// Inside the regions of dist: layers → library calls and kernels. What the runtime executes (inference).
+/// Inside the regions of dist: layers → library calls and kernels. The runtime executes the result (inference).
 void build_inference_pipeline(mlir::OpPassManager& passes);
 
-/// nn → dist for a training step: the backward pass and the updates are in it. What `dump --program train` shows.
+/// nn → dist for a training step, with its backward pass and updates. `dump --program train` shows the result.
 void build_training_pipeline(mlir::OpPassManager& passes, const PipelineOptions& options);
 
 /// The same for a batch in parts: the module's function becomes two, `accumulate` and `update` (dist-accumulate).
 void build_accumulation_pipeline(mlir::OpPassManager& passes, const PipelineOptions& options);
 
-/// nn → dist for callers who hold parameters and take gradients themselves (dist-take-parameters): `forward`, or, of a function with
-/// `nn.differentiate`, `backward`.
+/// nn → dist for callers that hold parameters and take gradients themselves (dist-take-parameters): `forward` or, for a
+/// function with `nn.differentiate`, `backward`.
 void build_caller_pipeline(mlir::OpPassManager& passes, const PipelineOptions& options);
 
 /// Inside the regions of a training step: layers → library calls and kernels.
 void build_training_lowering_pipeline(mlir::OpPassManager& passes);
 
-/// Instead of the two lowerings: each op a step of its own, nothing folded or fused. What `verify` compares with.
+/// Instead of the two lowerings: each op is a step of its own, nothing is folded or fused. `verify` compares with this form.
 void build_plain_lowering_pipeline(mlir::OpPassManager& passes);
 
 /// Registers every pass and pipeline for sheaf-opt.

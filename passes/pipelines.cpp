@@ -1,4 +1,4 @@
-// The order of passes, and why each stands where it does.
+// The order of passes, and the reason for each position.
 #include "passes/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -20,13 +20,13 @@ void add_partition(OpPassManager& passes, const PipelineOptions& options) {
   NnPlaceOptions place;
   place.deviceMemory = options.device_memory;
   passes.addNestedPass<func::FuncOp>(createNnPlace(place));
-  // Casts stand where the layer does that asks for them, so places must be known; and they come before the backward
-  // pass, in which each has its dual.
+  // Casts are placed with the layer that asks for them, so places must be known; and they precede the backward pass, in which
+  // each has its dual.
   NnSetPrecisionOptions precision;
   precision.precision = options.precision;
   passes.addNestedPass<func::FuncOp>(createNnSetPrecision(precision));
   passes.addPass(createDistPartition());
-  // Partition is local and inserts what each op needs by itself; what turns out superfluous goes here.
+  // Partition is local and inserts what each op needs by itself; this removes what turns out to be superfluous.
   add_simplification(passes);
 }
 
@@ -36,24 +36,24 @@ void build_partition_pipeline(OpPassManager& passes, const PipelineOptions& opti
   if (options.unpartitioned) passes.addNestedPass<func::FuncOp>(createNnInlineRegions());
   // Placement weighs embedding tables and partition splits along dimensions: both need shapes.
   passes.addNestedPass<func::FuncOp>(createNnInferShapes());
-  // Only here do regions stand as the user wrote them.
+  // Regions are as the user wrote them only up to here.
   passes.addNestedPass<func::FuncOp>(createNnWarnMixing());
   add_partition(passes, options);
 }
 
 void build_inference_pipeline(OpPassManager& passes) {
-  // Takes layers apart first: what comes out (linear, softmax, reshape) is fused like any other.
+  // Lowers layers first: their parts (linear, softmax, reshape) are fused like any other op.
   passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
   // A batch norm must be gone before activations can reach the convolution in front of it.
   passes.addNestedPass<func::FuncOp>(createNnFoldBatchNorm());
-  // Library calls take what they can first; the element-wise ops left over become kernels.
+  // Library calls take what they can first; the remaining element-wise ops become kernels.
   passes.addNestedPass<func::FuncOp>(createNnFuseLibrary());
   passes.addNestedPass<func::FuncOp>(createNnFuseElementwise());
 }
 
-/// What must come before the backward pass is built.
+/// Passes that must run before the backward pass is built.
 static void add_preparation(OpPassManager& passes) {
-  // What comes apart has its parts' gradients. A long attention has one of its own, that keeps no weights.
+  // A lowered layer has its parts' gradients. A long attention has a gradient of its own, which keeps no weights.
   NnLowerLayersOptions lowering;
   lowering.keepAttention = true;
   passes.addNestedPass<func::FuncOp>(createNnLowerLayers(lowering));
@@ -64,7 +64,7 @@ static void add_preparation(OpPassManager& passes) {
 static void add_differentiation(OpPassManager& passes, const PipelineOptions& options, bool accumulate) {
   if (options.unpartitioned) passes.addNestedPass<func::FuncOp>(createNnInlineRegions());
   passes.addNestedPass<func::FuncOp>(createNnInferShapes());
-  // Knows ranks, and comes before placement, since what it adds wants a place too.
+  // It needs ranks, and comes before placement, since the ops it adds need a place too.
   NnTrainingModeOptions mode;
   mode.accumulate = accumulate;
   passes.addNestedPass<func::FuncOp>(createNnTrainingMode(mode));
@@ -73,7 +73,7 @@ static void add_differentiation(OpPassManager& passes, const PipelineOptions& op
   // Before the backward pass, which has no dual for an assignment.
   passes.addNestedPass<func::FuncOp>(createDistCollectUpdates());
   passes.addNestedPass<func::FuncOp>(createDistDifferentiate());
-  // Gradients are there, and nothing has gone to where parameters live yet.
+  // Gradients exist, and nothing has been moved yet to where parameters live.
   switch (options.strategy) {
     case Strategy::data_parallel: break;
     case Strategy::replicated: passes.addNestedPass<func::FuncOp>(createDistReplicateState()); break;
@@ -85,14 +85,14 @@ static void add_differentiation(OpPassManager& passes, const PipelineOptions& op
 void build_training_pipeline(OpPassManager& passes, const PipelineOptions& options) {
   add_differentiation(passes, options, /*accumulate=*/false);
   passes.addNestedPass<func::FuncOp>(createDistOptimize());
-  // What nobody needs (a statistic of replica 1) goes; each device's updates become one body.
+  // Removes what nobody needs (a statistic of replica 1); each device's updates become one body.
   add_simplification(passes);
 }
 
 void build_accumulation_pipeline(OpPassManager& passes, const PipelineOptions& options) {
   add_differentiation(passes, options, /*accumulate=*/true);
   passes.addPass(createDistAccumulate());
-  // Of the second function, which has the gradients now.
+  // For the second function, which has the gradients now.
   passes.addNestedPass<func::FuncOp>(createDistOptimize());
   add_simplification(passes);
 }
@@ -109,13 +109,13 @@ void build_caller_pipeline(OpPassManager& passes, const PipelineOptions& options
   } else {
     passes.addNestedPass<func::FuncOp>(createDistCollectUpdates());
   }
-  // Whoever knows parameters and buffers by their roles is done.
+  // No later pass needs the roles of parameters and buffers.
   passes.addNestedPass<func::FuncOp>(createDistTakeParameters());
   add_simplification(passes);
 }
 
 void build_training_lowering_pipeline(OpPassManager& passes) {
-  // What stayed for its dual to be built.
+  // What was kept whole until its dual was built.
   passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
   // Without nn-fold-batch-norm: statistics are the batch's own.
   passes.addNestedPass<func::FuncOp>(createNnFuseLibrary());
@@ -124,7 +124,7 @@ void build_training_lowering_pipeline(OpPassManager& passes) {
 
 void build_plain_lowering_pipeline(OpPassManager& passes) {
   passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
-  // Element-wise ops have kernels in groups alone: here each is a group.
+  // Element-wise ops have kernels only in groups: here each becomes a group.
   NnFuseElementwiseOptions apart;
   apart.join = false;
   passes.addNestedPass<func::FuncOp>(createNnFuseElementwise(apart));

@@ -1,4 +1,4 @@
-// The options that say how a model file is compiled, which several verbs take: each is declared here once.
+// The options for compiling a model file, which several verbs take: each is declared here once.
 #pragma once
 
 #include "tools/driver/compile.h"
@@ -9,7 +9,7 @@ namespace sheaf {
 /// --precision P, --strategy S and --device-memory SIZE.
 void compilation_options(OptionParser& parser);
 
-/// What was given of them. Errors are the command line's fault.
+/// Their values. Errors are the command line's fault.
 Result<CompileOptions> compilation_of(const Options& options);
 
 }  // namespace sheaf

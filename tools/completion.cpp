@@ -1,4 +1,4 @@
-// The shells' common part: what a value is completed with.
+// The shells' common part: how a value is completed.
 #include "tools/completion.h"
 
 namespace sheaf {

@@ -1,4 +1,4 @@
-// Scripts that complete sheaf's command line in a shell, made of the table of verbs (tools/verbs.h).
+// Scripts that complete sheaf's command line in a shell, made from the table of verbs (tools/verbs.h).
 #pragma once
 
 #include "tools/cli/options.h"
@@ -7,12 +7,12 @@
 
 namespace sheaf {
 
-/// What a value is completed with.
+/// How a value is completed.
 enum class ValueKind { none, choice, verb, file, model, plan, model_or_plan, directory, devices, source };
-/// Told from the option's choices, its use of files and the name of its placeholder: LIST, MODEL.json, PLAN, …
+/// Derived from the option's choices, its use of files and the name of its placeholder: LIST, MODEL.json, PLAN, …
 ValueKind value_kind(const OptionInfo& option);
 
-/// Entries of a device list that are offered, and what a source may be besides a file.
+/// The entries offered for a device list, and what a source may be besides a file.
 inline constexpr const char* kOfferedDevices = "cpu cpu:0 cpu:1 cpu:2 cpu:3 cpu:0-1 cpu:0-3 cpu:0-7 cuda:0 cuda:1";
 inline constexpr const char* kOfferedSources = "random:";
 

@@ -1,11 +1,11 @@
-// Completion for bash: a table of verbs and options, and code that looks into it. Needs bash 4, not bash-completion.
+// Completion for bash: a table of verbs and options, and code that searches it. Needs bash 4, not bash-completion.
 #include "tools/completion.h"
 #include "tools/verbs.h"
 
 namespace sheaf {
 namespace {
 
-// Words of the table: NAME=KIND, KIND being one word of value_kind(), or the choices with | between.
+// Words of the table: NAME=KIND, where KIND is one word of value_kind(), or the choices separated by |.
 constexpr const char* kHead = R"bash(# bash completion for sheaf, printed by `sheaf completion bash`.
 # In ~/.bashrc: source <(sheaf completion bash)
 

@@ -14,7 +14,7 @@ std::string quoted(std::string_view text) {
   return result + "'";
 }
 
-/// The options of `complete` that say what a value may be; `taken`: the option has a value (-r).
+/// The options of `complete` that describe the possible values; `taken`: the option has a value (-r).
 std::string arguments_of(const OptionInfo& option, bool taken) {
   const std::string exclusive = taken ? " -x" : " -f", files = taken ? " -r -F" : " -F";
   std::string words;

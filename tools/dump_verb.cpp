@@ -22,7 +22,7 @@ int write(const Options& options, const std::string& text) {
   return written ? kDone : report(written.error(), kFailed);
 }
 
-/// What a file of `format` is named like.
+/// The file extension of `format`.
 std::vector<std::string> extensions_of(const std::string& format) {
   if (format == "json" || format == "model-explorer") return {".json"};
   if (format == "mlir-generic") return {".mlir"};

@@ -1,4 +1,4 @@
-// What `sheaf help` prints, all of it made of the table of verbs (tools/verbs.h) and their options.
+// The output of `sheaf help`, made from the table of verbs (tools/verbs.h) and their options.
 #pragma once
 
 #include "runtime/base/terminal.h"
@@ -11,7 +11,7 @@ namespace sheaf {
 /// The verbs with a line each.
 std::string list_of_verbs(const Palette& palette);
 
-/// A verb's options as a table in Markdown, as the pages in docs/ have it.
+/// A verb's options as a table in Markdown, as in docs/.
 std::string markdown_of(const OptionParser& parser);
 
 /// sheaf(1) in man(7)'s macros.

@@ -19,7 +19,7 @@ std::string cell(std::string_view text) {
   return result;
 }
 
-/// The character that begins at `at` in UTF-8 text, which is moved behind it; not for damaged text.
+/// The character that begins at `at` in UTF-8 text; moves `at` past it, except in damaged text.
 uint32_t next_character(std::string_view text, size_t& at) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const uint32_t first = byte(at++);
@@ -29,8 +29,8 @@ uint32_t next_character(std::string_view text, size_t& at) {
   return character;
 }
 
-/// Text for roff: backslashes, the dash of options (which must stay a plain one), what isn't ASCII, and lines that would
-/// be requests.
+/// Text for roff: escapes backslashes, the dash of options (which must stay a plain one), non-ASCII characters, and lines that
+/// would be requests.
 std::string roff(std::string_view text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {

@@ -1,4 +1,4 @@
-// sheaf import FILE -o NET.json: handed to the Python package, since PyTorch alone reads what it writes.
+// sheaf import FILE -o NET.json: runs the Python package, since only PyTorch reads the files it writes.
 #include "tools/cli/report.h"
 #include "tools/inspect/child_process.h"
 #include "tools/verbs.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kPython = "python3";
 constexpr int kNotInstalled = 3;
 
-/// The Python on the path has the package. A folder called sheaf isn't it.
+/// Whether the Python on the path has the package. A folder called sheaf doesn't count.
 Result<void> find_package() {
   const std::string look =
       "import importlib.util, sys\nspec = importlib.util.find_spec('sheaf')\nsys.exit(0 if spec and spec.origin else " +

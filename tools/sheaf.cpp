@@ -1,4 +1,4 @@
-// sheaf: the command line. Each verb stands in a file of its own.
+// sheaf: the command line. Each verb has a file of its own.
 #include "runtime/base/suggest.h"
 #include "runtime/base/version.h"
 #include "tools/bench/bench_main.h"
@@ -47,8 +47,7 @@ int main_verb(std::vector<std::string> arguments) {
                 kUsage);
 }
 
-/// LLVM is compiled without exceptions and tells of an allocation that failed, or of a stream that can't be written, in its own
-/// ways.
+/// LLVM is compiled without exceptions and reports a failed allocation, or a stream that can't be written, in its own ways.
 void take_llvm_errors() {
   llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { end_without_memory(); });
   llvm::install_fatal_error_handler([](void*, const char* reason, bool) { end_with_error("the compiler gave up", reason); });

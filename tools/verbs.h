@@ -1,5 +1,5 @@
-// The verbs of `sheaf`: the table that the program, its help, completion and manual page are made of, and the verbs that
-// need the compiler.
+// The verbs of `sheaf`: the table behind the program, its help, completion and manual page, and the verbs that need the
+// compiler.
 #pragma once
 
 #include "tools/cli/options.h"
@@ -9,8 +9,8 @@
 
 namespace sheaf {
 
-/// A verb: what it takes, which holds its name, summary and examples, and what it does. `run` is given the arguments
-/// behind the verb and returns the exit status (0 done, 1 the model or data is at fault, 2 the command line is).
+/// A verb: its options, which hold its name, summary and examples, and its function. `run` gets the arguments after the verb
+/// and returns the exit status (0 done, 1 the model or data is at fault, 2 the command line is).
 struct Verb {
   OptionParser (*options)();
   int (*run)(std::span<const std::string>);

@@ -20,7 +20,7 @@
 namespace sheaf {
 namespace {
 
-/// Three rows a replica and one more: chunks that differ.
+/// Three rows for each replica and one more, so that chunks differ.
 int64_t uneven_batch(int64_t replicas) { return replicas < 2 ? 4 : 3 * replicas + 1; }
 
 Result<double> factor_of(const Options& options) {
@@ -42,7 +42,7 @@ Result<NamedTensors> all_of(const std::string& file) {
   return tensors;
 }
 
-/// What the command line asks for, taken in; files are not read yet.
+/// The command line's request, parsed; files are not read yet.
 struct Request {
   std::vector<DeviceSpec> devices;
   CompileOptions compilation;  ///< of a model file
@@ -72,7 +72,7 @@ Result<Request> request_of(const Options& options) {
   return request;
 }
 
-/// The checks of a model or plan, one after another, until one finds something.
+/// The checks of a model or plan, one after another, until one fails.
 class Verifier {
  public:
   Verifier(const Options& options, Request request)
@@ -112,7 +112,7 @@ class Verifier {
   }
 
  private:
-  /// Of what is asked for, nothing is settled in a plan already.
+  /// An error if the request asks for something that a plan has settled already.
   Result<void> takes_a_plan(const std::string& file) const {
     if (options_.has("--every-layer"))
       return Error({file}, "--every-layer takes a model file: in a plan layers are fused already");
@@ -140,7 +140,7 @@ class Verifier {
     return verify_against(plan, weights, data, theirs, wanted_);
   }
 
-  /// A model says so where its layers mix rows that a region splits; batch norm does in training, as in PyTorch.
+  /// A model states this if its layers mix rows that a region splits; batch norm does in training, as in PyTorch.
   static MixingPrograms mixing(const Plan& plan, const CompileReport& said) {
     MixingPrograms mixes{said.mixes_rows, said.mixes_rows};
     for (const Step& step : plan.train.steps)

@@ -13,7 +13,7 @@ Result<KernelUse> build(Emitter& e, const ConcatSpec& spec) {
   size_t d = static_cast<size_t>(dim);
   auto outer = product(first, 0, d);
   if (!outer) return Error(spec.name + ": sizes before the dimension have no linear product");
-  std::vector<Extent> lengths;  // of one input's part of a row
+  std::vector<Extent> lengths;  // lengths of each input's part of a row
   for (const Shape& shape : spec.inputs) {
     bool fits = shape.size() == first.size();
     for (size_t i = 0; fits && i < shape.size(); ++i) fits = i == d || shape[i] == first[i];
@@ -29,7 +29,7 @@ Result<KernelUse> build(Emitter& e, const ConcatSpec& spec) {
   Value total = e.constant(0);
   for (const Extent& length : lengths) total = e.add(total, e.size(length));
   KernelUse use;
-  // One row alone is cut into parts, so that there is something to share out.
+  // A single row is cut into parts, so that there is work to share out.
   bool single = *outer == Extent(1);
   const int64_t parts = !single ? 1 : e.for_gpu() ? 512 : 64;
   e.parallel(e.begin(), e.end(), [&](Value work) {

@@ -18,7 +18,7 @@ DType dtype_of_width(DType dtype) {
 
 namespace {
 
-/// Without loops of size 1, and with neighbours merged where both layouts run on from one to the other.
+/// Drops loops of size 1, and merges neighbours if both layouts continue from one to the next.
 std::vector<CopySpec::Loop> simplified(const std::vector<CopySpec::Loop>& loops) {
   std::vector<CopySpec::Loop> result;
   for (const CopySpec::Loop& loop : loops) {
@@ -52,12 +52,12 @@ class Copy {
             e_.add(at.out, e_.multiply(index, e_.size(loops_[loop].out_stride)))};
   }
   void element(Offsets at) { e_.write(e_.buffer(1), at.out, e_.read(e_.buffer(0), at.in)); }
-  /// The last loop, and with `transposed` that one too, in tiles, over [low, high) of it.
+  /// The last loop and, with `transposed`, that one too, in tiles, over [low, high) of it.
   void inner(Offsets at, Value low, Value high);
-  /// The form for GPUs, where the number of elements is linear: one is an item of the range.
+  /// The GPU form, if the number of elements is linear: one element is an item of the range.
   std::optional<KernelUse> by_elements();
-  /// Which neighbouring items take tiles of the transposed loop and the last, so that both layouts' cache lines are
-  /// used while they are at hand.
+  /// Which neighbouring items take tiles of the transposed loop and the last, so that both layouts' cache lines are used while
+  /// they are cached.
   KernelUse by_tiles(const Extent& outer, llvm::ArrayRef<size_t> others);
   Value tile_end(Value first, Value end) {
     return e_.builder.create<arith::MinUIOp>(e_.loc, e_.add(first, e_.constant(tile)), end);
@@ -68,7 +68,7 @@ class Copy {
   Emitter& e_;
   const CopySpec& spec_;
   std::vector<CopySpec::Loop> loops_;
-  size_t transposed_ = none;  ///< the loop that is contiguous in x, if that is not the last
+  size_t transposed_ = none;  ///< the loop that is contiguous in x, if that isn't the last one
 };
 
 void Copy::inner(Offsets at, Value low, Value high) {
@@ -155,10 +155,10 @@ KernelUse Copy::build() {
   e_.start();
   if (e_.for_gpu()) {
     if (auto use = by_elements()) return *use;
-    transposed_ = none;  // its tiles are the CPU's
+    transposed_ = none;  // the CPU's tiles
     e_.set_schedule(gpu_rows(loops_[last].size));
   }
-  std::vector<size_t> outer;  // those that are neither last nor transposed
+  std::vector<size_t> outer;  // loops that are neither last nor transposed
   std::vector<Loop> outer_loops;
   for (size_t i = 0; i < last; ++i) {
     if (i == transposed_) continue;

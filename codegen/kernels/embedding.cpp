@@ -23,7 +23,7 @@ Result<KernelUse> build(Emitter& e, const EmbeddingSpec& spec) {
     Value wide = e.load(index, position);
     if (spec.index == DType::int32) wide = b.create<arith::ExtSIOp>(loc, b.getI64Type(), wide);
     Value entries = b.create<arith::ConstantIntOp>(loc, spec.entries, 64);
-    // Unsigned, a negative index is a very large one.
+    // Read as unsigned, a negative index is very large.
     Value bad = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::uge, wide, entries);
     auto check = b.create<scf::IfOp>(loc, bad, /*withElseRegion=*/false);
     {
@@ -31,7 +31,7 @@ Result<KernelUse> build(Emitter& e, const EmbeddingSpec& spec) {
       b.setInsertionPoint(check.thenBlock()->getTerminator());
       Value at = b.create<arith::IndexCastOp>(loc, b.getI64Type(), position);
       Value inverted = b.create<arith::XOrIOp>(loc, at, b.create<arith::ConstantIntOp>(loc, -1, 64));
-      // The unsigned maximum of ~p belongs to the smallest p, whichever thread comes first; 0 is below all.
+      // The unsigned maximum of ~p belongs to the smallest p, whichever thread comes first; 0 is below all others.
       b.create<memref::AtomicRMWOp>(loc, arith::AtomicRMWKind::maxu, inverted, e.buffer(status), ValueRange(e.constant(0)));
     }
     Value safe = b.create<arith::SelectOp>(loc, bad, b.create<arith::ConstantIntOp>(loc, 0, 64), wide);

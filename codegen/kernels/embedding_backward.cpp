@@ -10,10 +10,10 @@ using namespace mlir;
 
 namespace {
 
-/// One entry of the table after another: its hits among all positions are looked for side by side, and added up in
-/// their order. For a GPU, which has too many threads for a column each.
+/// Takes the entries of the table in turn: searches all positions for the entry's hits side by side, and adds them up in their
+/// order. For a GPU, which has too many threads to give each a column.
 void by_entries(Emitter& e, const EmbeddingBackwardSpec& spec, Value count) {
-  constexpr int64_t word = 32, stretch = 1024;  // mostly without a hit
+  constexpr int64_t word = 32, stretch = 1024;  // most have no hit
   constexpr int index = 0, dy = 1, dweight = 2;
   OpBuilder& b = e.builder;
   Location loc = e.loc;
@@ -92,12 +92,13 @@ Result<KernelUse> build(Emitter& e, const EmbeddingBackwardSpec& spec) {
     Value row = e.multiply(entry, width);
     e.parallel(e.begin(), e.end(), [&](Value j) { e.store(dweight, e.add(row, j), none); });
   });
-  // Each thread goes through all positions for columns of its own: the same order of sums whatever their number.
+  // Each thread goes through all positions for columns of its own, so the order of sums doesn't depend on the number of
+  // threads.
   e.sequential(zero, e.size(*count), 1, [&](Value position) {
     Value entry = e.load(index, position);
     if (spec.index == DType::int32) entry = b.create<arith::ExtSIOp>(loc, b.getI64Type(), entry);
     Value entries = b.create<arith::ConstantIntOp>(loc, spec.entries, 64);
-    // Unsigned, a negative index is a very large one.
+    // Read as unsigned, a negative index is very large.
     Value counts = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, entry, entries);
     if (spec.padding_idx) {
       Value padding = b.create<arith::ConstantIntOp>(loc, *spec.padding_idx, 64);
@@ -116,7 +117,7 @@ Result<KernelUse> build(Emitter& e, const EmbeddingBackwardSpec& spec) {
     });
   });
   use.work = spec.width;
-  // No fewer columns than a cache line holds.
+  // At least as many columns as fit into a cache line.
   use.grain = std::max<int64_t>(16, grain_for(2 * typical_size(*count) + spec.entries));
   return use;
 }

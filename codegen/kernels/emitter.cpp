@@ -27,7 +27,7 @@ GpuSchedule gpu_rows(const Extent& size) {
 GpuSchedule gpu_columns(const Extent& columns, const Extent& size) {
   constexpr int64_t warp = 32, most = 1024;
   const auto side_by_side = std::min<int64_t>(warp, llvm::PowerOf2Ceil(typical_gpu_size(columns)));
-  // At least 8 iterations for each lane; where there are many columns, these alone are enough threads.
+  // At least 8 iterations for each lane; if there are many columns, they alone give enough threads.
   const int64_t room = typical_gpu_size(columns) >= 8192 ? 8 : most / side_by_side;
   const auto lanes = std::clamp<int64_t>(llvm::PowerOf2Ceil(typical_gpu_size(size) / 8), 1, room);
   if (lanes == 1) return {};
@@ -49,7 +49,7 @@ Type Emitter::storage_type(DType dtype) {
   switch (dtype) {
     case DType::float32: return builder.getF32Type();
     case DType::float16: return builder.getF16Type();
-    case DType::bfloat16: return builder.getI16Type();  // arithmetic on its bits: no target has all of bf16
+    case DType::bfloat16: return builder.getI16Type();  // arithmetic on its bits: no target supports all of bf16
     case DType::int64: return builder.getI64Type();
     case DType::int32: return builder.getI32Type();
     case DType::uint8:
@@ -73,7 +73,7 @@ void Emitter::start() {
 func::FuncOp Emitter::take() {
   builder.create<func::ReturnOp>(loc);
   Block& entry = function_.front();
-  // Set only now: arguments were added to the block as they were needed.
+  // Set only now, because arguments were added to the block as they were needed.
   function_.setFunctionType(builder.getFunctionType(entry.getArgumentTypes(), {}));
   return std::exchange(function_, {});
 }
@@ -135,7 +135,7 @@ void Emitter::store(int buffer, Value offset, Value value) {
   } else if (buffers_[buffer] == DType::float16) {
     value = builder.create<arith::TruncFOp>(loc, builder.getF16Type(), value);
   } else if (buffers_[buffer] == DType::bfloat16) {
-    // Round to nearest even on the bits; a NaN's payload could round to infinity, so it becomes a fixed one.
+    // Round to nearest even on the bits. A NaN becomes a fixed one, since rounding its payload could give infinity.
     auto i32 = [&](int64_t c) -> Value { return builder.create<arith::ConstantIntOp>(loc, c, 32); };
     Value bits = builder.create<arith::BitcastOp>(loc, builder.getI32Type(), value);
     Value high = builder.create<arith::ShRUIOp>(loc, bits, i32(16));
@@ -215,7 +215,7 @@ Emitter::Values Emitter::reduce(Combine combine, Value low, Value high, llvm::Ar
 }
 
 Emitter::Values Emitter::accurate_sums(const Extent& count, size_t sums, llvm::function_ref<Values(Value)> body) {
-  // 64 and more partial sums (vector lanes) of at most 64 terms each: the error stays at a few ulp.
+  // 64 or more partial sums (vector lanes) of at most 64 terms each: the error stays at a few ulp.
   constexpr int64_t block = 4096;
   llvm::SmallVector<Type> f32(sums, builder.getF32Type()), f64(sums, builder.getF64Type());
   auto block_sums = [&](Value low, Value high) { return reduce(Combine::sum, low, high, f32, body); };
@@ -229,7 +229,7 @@ Emitter::Values Emitter::accurate_sums(const Extent& count, size_t sums, llvm::f
     for (Value& sum : totals) sum = builder.create<arith::TruncFOp>(loc, f32[0], sum);
     return totals;
   };
-  // On a GPU blocks would have to be combined among threads, one after another; adding in f64 costs less.
+  // On a GPU, threads would have to combine blocks one after another; adding in f64 costs less.
   if (for_gpu()) return narrowed(reduce(Combine::sum, constant(0), total, f64, [&](Value i) { return widened(body(i)); }));
   Value blocks = builder.create<arith::CeilDivUIOp>(loc, total, constant(block));
   return narrowed(reduce(Combine::sum, constant(0), blocks, f64, [&](Value i) {

@@ -1,5 +1,5 @@
-// Pass sheaf-expand-math: polynomials for exp, log, tanh, erf and their kin, so that loops over them
-// vectorise and no maths library is called.
+// Pass sheaf-expand-math: expands exp, log, tanh, erf and their kin into polynomials, so that loops over them vectorise without
+// a maths library.
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,8 +14,8 @@ namespace {
 
 using namespace mlir;
 
-/// MLIR's polynomials for tanh and erf clamp their argument, which turns a NaN into a number. This keeps it:
-/// f(x) becomes isnan(x) ? x : f(x).
+/// MLIR's polynomials for tanh and erf clamp their argument, which turns a NaN into a number. This preserves it: f(x) becomes
+/// isnan(x) ? x : f(x).
 template <typename Op>
 void keep_nan(func::FuncOp function) {
   function.walk([](Op op) {
@@ -40,7 +40,7 @@ struct ExpandMathPass : PassWrapper<ExpandMathPass, OperationPass<func::FuncOp>>
   void runOnOperation() final {
     bool any = false;
     getOperation().walk([&](Operation* op) { any |= isa_and_nonnull<math::MathDialect>(op->getDialect()); });
-    if (!any) return;  // most copies; the driver's set-up costs more than the look
+    if (!any) return;  // true of most copies; the driver's set-up costs more than this check
     keep_nan<math::TanhOp>(getOperation());
     keep_nan<math::ErfOp>(getOperation());
     RewritePatternSet patterns(&getContext());

@@ -25,7 +25,7 @@ Lanes::Lanes(OpBuilder& builder, func::FuncOp function, const GpuSchedule& sched
   if (schedule.columns || schedule.lanes >= warp) {
     members_ = i32(-1);
   } else {
-    // Other items' threads of the same warp may be elsewhere: they are not waited for.
+    // Threads of other items in the same warp may be elsewhere; this doesn't wait for them.
     Value in_warp = builder_.create<arith::IndexCastUIOp>(loc_, builder_.getI32Type(), thread);
     Value first = builder_.create<arith::AndIOp>(loc_, in_warp, i32((warp - 1) & ~(schedule.lanes - 1)));
     members_ = builder_.create<arith::ShLIOp>(loc_, i32((int64_t{1} << schedule.lanes) - 1), first);
@@ -50,7 +50,7 @@ Value Lanes::combine(Value value, Combination combination) {
   return among_warps(value, combination);
 }
 
-/// The value of the thread whose number in the warp differs in the bit `distance`. Halves of 64 bits go one by one.
+/// The value of the thread whose number in the warp differs in the bit `distance`. 64-bit values are exchanged in two halves.
 Value Lanes::exchange(Value value, int distance) {
   auto half = [&](Value bits) -> Value {
     return builder_.create<NVVM::ShflOp>(loc_, bits.getType(), members_, bits, i32(distance), i32(warp - 1),
@@ -67,13 +67,13 @@ Value Lanes::exchange(Value value, int distance) {
   return type.isInteger(64) ? bits : builder_.create<arith::BitcastOp>(loc_, type, bits).getResult();
 }
 
-/// A butterfly: both of a pair compute the same sum, as addition commutes.
+/// A butterfly: both threads of a pair compute the same sum, because addition commutes.
 Value Lanes::within_warp(Value value, int lanes, Combination combination) {
   for (int distance = lanes / 2; distance > 0; distance /= 2) value = combination(value, exchange(value, distance));
   return value;
 }
 
-/// One value a warp through shared memory, which every warp then combines.
+/// One value per warp goes through shared memory; every warp then combines them.
 Value Lanes::among_warps(Value value, Combination combination) {
   value = within_warp(value, warp, combination);
   const int warps = schedule_.block / warp;
@@ -87,7 +87,7 @@ Value Lanes::among_warps(Value value, Combination combination) {
   barrier();
   Value which = builder_.create<arith::RemUIOp>(loc_, thread_, constant(warps));
   Value other = builder_.create<memref::LoadOp>(loc_, memory, which);
-  barrier();  // the memory serves the next sum too
+  barrier();  // the next sum reuses the memory
   return within_warp(other, warps, combination);
 }
 
@@ -111,7 +111,7 @@ Value Lanes::among_rows(Value value, Combination combination) {
   return result;
 }
 
-/// One value a thread (a warp, where that is enough), for values of a type.
+/// One value per thread (or per warp, if that is enough), for values of a type.
 Value Lanes::shared(Type element) {
   const int64_t count = schedule_.columns ? schedule_.block : schedule_.block / warp;
   auto type = MemRefType::get({count}, element, MemRefLayoutAttrInterface(), builder_.getI64IntegerAttr(shared_space));

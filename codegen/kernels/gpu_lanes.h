@@ -1,4 +1,4 @@
-// What threads of a GPU that work on one item of a kernel's range do together.
+// What the threads of a GPU that work on one item of a kernel's range do together.
 #pragma once
 
 #include "codegen/kernels/emitter.h"
@@ -7,15 +7,15 @@
 
 namespace sheaf::kernels {
 
-/// Combines values of an item's lanes, in an order that is always the same. Every lane gets the result, as one and the
-/// same bits. All lanes of an item call it together; with more than one warp's to an item, all threads of the block.
+/// Combines values of an item's lanes in a fixed order. Every lane gets the result, with the same bits. All lanes of an item
+/// call it together; if an item has more than one warp, all threads of the block do.
 class Lanes {
  public:
   /// `thread`: the index of the calling one in its block. Shared memory is declared next to `function`.
   Lanes(mlir::OpBuilder& builder, mlir::func::FuncOp function, const GpuSchedule& schedule, mlir::Value thread);
 
   mlir::Value lane() const { return lane_; }
-  /// Which of the block's items this thread works on.
+  /// The item of the block that this thread works on.
   mlir::Value item() const { return item_; }
 
   using Combination = llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>;
@@ -37,7 +37,7 @@ class Lanes {
   mlir::Location loc_;
   const GpuSchedule schedule_;
   mlir::Value thread_, lane_, item_;
-  mlir::Value members_;  ///< as the mask of those in this thread's warp that work on its item
+  mlir::Value members_;  ///< the mask of those in this thread's warp that work on its item
 };
 
 }  // namespace sheaf::kernels

@@ -10,7 +10,7 @@ Result<KernelUse> build(Emitter& e, const InverseCountSpec& spec) {
   int y = e.add_buffer(DType::float32);
   e.start();
   e.parallel(e.begin(), e.end(), [&](Value i) {
-    // As one extent where it can be, so that kernels for all sizes are one.
+    // A single extent if possible, so that kernels for all sizes are the same.
     auto whole = product(spec.shape, 0, spec.shape.size());
     Value count = whole ? e.size(*whole) : e.constant(1);
     for (const Extent& extent : spec.shape)

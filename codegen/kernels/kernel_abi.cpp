@@ -1,4 +1,4 @@
-// Pass sheaf-kernel-abi: buffers as bare pointers.
+// Pass sheaf-kernel-abi: turns buffers into bare pointers.
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,7 +31,7 @@ struct KernelAbiPass : PassWrapper<KernelAbiPass, OperationPass<func::FuncOp>> {
     OpBuilder builder(&getContext());
     builder.setInsertionPointToStart(&entry);
     Location loc = function.getLoc();
-    // A reinterpreted memref's size is never read (indices are the kernel's own affair), so any will do.
+    // A reinterpreted memref's size is never read (indices are the kernel's own affair), so any size will do.
     Value one;
     for (BlockArgument argument : entry.getArguments()) {
       auto type = dyn_cast<MemRefType>(argument.getType());
@@ -42,7 +42,7 @@ struct KernelAbiPass : PassWrapper<KernelAbiPass, OperationPass<func::FuncOp>> {
                                                             ArrayRef<OpFoldResult>{one},
                                                             ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
       argument.replaceAllUsesExcept(cast, cast);
-      // noalias saves run-time overlap checks. Where an input may be the output itself it would be a lie.
+      // noalias saves run-time overlap checks. It would be wrong for an input that may be the output itself.
       int64_t position = argument.getArgNumber();
       if (!in_place || !llvm::is_contained(in_place.asArrayRef(), position))
         function.setArgAttr(position, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());

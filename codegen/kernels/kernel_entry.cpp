@@ -1,4 +1,4 @@
-// Pass sheaf-kernel-entry: the function that the runtime calls, and what it may assume.
+// Pass sheaf-kernel-entry: makes the function that the runtime calls, and states what it may assume.
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -10,8 +10,8 @@ namespace {
 
 using namespace mlir;
 
-/// Says that no iteration of the function's loops depends on another one, so that they are vectorised without
-/// overlap checks even where an input may be the output. (noalias would forbid that.)
+/// States that the iterations of the function's loops are independent, so that they are vectorised without overlap checks even
+/// if an input is the output. (noalias would forbid that.)
 void mark_independent(LLVM::LLVMFuncOp function) {
   MLIRContext* context = function.getContext();
   auto group = LLVM::AccessGroupAttr::get(context, DistinctAttr::create(UnitAttr::get(context)));
@@ -27,8 +27,8 @@ void mark_independent(LLVM::LLVMFuncOp function) {
   });
 }
 
-/// `name(ptr buffers, ptr extents, i64 begin, i64 end)`, which loads the pointers and extents and calls the
-/// body `name.body(ptr..., i64 begin, i64 end, i64 extents...)`.
+/// `name(ptr buffers, ptr extents, i64 begin, i64 end)`, which loads the pointers and extents and calls the body
+/// `name.body(ptr..., i64 begin, i64 end, i64 extents...)`.
 void add_entry(LLVM::LLVMFuncOp body) {
   MLIRContext* context = body.getContext();
   Location loc = body.getLoc();
@@ -37,7 +37,7 @@ void add_entry(LLVM::LLVMFuncOp body) {
   std::string name = body.getName().str();
   body.setName(name + ".body");
   body.setLinkage(LLVM::Linkage::Internal);
-  // Kept out of line: inlined, its noalias arguments would become metadata, which vectorisers use less well.
+  // Kept out of line: if it were inlined, its noalias arguments would become metadata, which vectorisers use less well.
   body.setPassthroughAttr(builder.getStrArrayAttr({"noinline", "nounwind"}));
 
   auto pointer = LLVM::LLVMPointerType::get(context);

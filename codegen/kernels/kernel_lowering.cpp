@@ -1,6 +1,5 @@
-// Pass sheaf-kernel-lowering: every dialect of kernel bodies (after scf) to the LLVM dialect, in one
-// conversion (a pass for each would set up its patterns anew, which is most of the time that small modules
-// take).
+// Pass sheaf-kernel-lowering: converts every dialect of kernel bodies (after scf) to the LLVM dialect in one conversion (a pass
+// for each would set up its patterns anew, which takes most of the time of a small module).
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -48,7 +47,7 @@ struct KernelLoweringPass : PassWrapper<KernelLoweringPass, OperationPass<Module
     target.addLegalOp<ModuleOp, UnrealizedConversionCastOp>();
     target.addLegalDialect<NVVM::NVVMDialect>();
     if (failed(applyFullConversion(getOperation(), target, std::move(patterns)))) return signalPassFailure();
-    OpPassManager casts(ModuleOp::getOperationName());  // between index and i64, now one and the same
+    OpPassManager casts(ModuleOp::getOperationName());  // between index and i64, which are now the same
     casts.addPass(createReconcileUnrealizedCastsPass());
     if (failed(runPipeline(casts, getOperation()))) signalPassFailure();
   }

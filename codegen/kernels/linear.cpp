@@ -9,9 +9,9 @@ using namespace mlir;
 
 namespace {
 
-/// Rows of x times the rows of W, three ways: all unrolled (so that a few rows take no time at all), along
-/// the outputs with W transposed to local memory, or along the inputs for those too long to unroll. On a GPU each element
-/// of y is an item of the range.
+/// Rows of x times the rows of W, in three ways: fully unrolled (so that a few rows take almost no time), along the outputs
+/// with W transposed to local memory, or along the inputs if those are too long to unroll. On a GPU each element of y is an
+/// item of the range.
 class Linear {
  public:
   Linear(Emitter& e, const LinearSpec& spec) : e_(e), spec_(spec), epilogue_(e, spec.epilogue) {}
@@ -21,7 +21,7 @@ class Linear {
   static constexpr int64_t unrolled_products = 64;  // W in registers
   static constexpr int64_t unrolled_inputs = 32;
   static constexpr int64_t local_products = 16384;  // W on the stack: 64 KiB
-  static constexpr int64_t block = 4;               // outputs summed side by side, to keep more than one sum in flight
+  static constexpr int64_t block = 4;               // outputs summed side by side, to keep several sums in flight
 
   Value product(Value a, Value b, Value sum) {
     Value product = e_.builder.create<arith::MulFOp>(e_.loc, a, b);
@@ -38,7 +38,7 @@ class Linear {
   Emitter& e_;
   const LinearSpec& spec_;
   FusedBody epilogue_;
-  std::vector<bool> per_row_;  ///< per operand of the epilogue: [rows, out] rather than [out]
+  std::vector<bool> per_row_;  ///< per operand of the epilogue: whether it is [rows, out] rather than [out]
   int y_ = 0;
 };
 

@@ -20,7 +20,7 @@
 namespace sheaf::kernels {
 namespace {
 
-/// Only these two targets are initialised: all of them would cost 10 ms of every start.
+/// Initialises only these two targets: all of them would add 10 ms to every start.
 const llvm::Target* find_target(const char* triple) {
   static std::once_flag known;
   std::call_once(known, [] {

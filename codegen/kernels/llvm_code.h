@@ -16,14 +16,14 @@ struct CodeTarget {
   const char* triple = "";  ///< x86-64 or NVPTX
   const char* cpu = "";
   const char* features = "";
-  const char* vector_width = "";  ///< bits, where the CPU's default shall not be taken
+  const char* vector_width = "";  ///< bits, to replace the CPU's default
   llvm::CodeGenFileType kind = llvm::CodeGenFileType::ObjectFile;
 };
 
 /// A module in the LLVM dialect as LLVM bitcode. Errors: it has something that LLVM IR doesn't.
 Result<std::string> bitcode_of(mlir::ModuleOp module);
 
-/// Optimises and compiles, in an LLVM context of its own: threads cannot share one, so each takes the bitcode.
+/// Optimises and compiles in an LLVM context of its own: threads cannot share one, so each takes the bitcode.
 Result<std::string> generate_code(llvm::MemoryBufferRef bitcode, const CodeTarget& target);
 
 }  // namespace sheaf::kernels

@@ -10,8 +10,8 @@ using namespace mlir;
 
 namespace {
 
-/// What both directions have in common: x as [outer, entries, inner], the index's entries as [outer, count, inner] or, where it
-/// is the same for all, [count].
+/// The part that both directions share: x as [outer, entries, inner], the index's entries as [outer, count, inner] or, if the
+/// same for all, [count].
 class Lookup {
  public:
   Lookup(Emitter& e, const LookupSpec& spec) : e_(e), spec_(spec) {}
@@ -25,7 +25,7 @@ class Lookup {
     if (spec_.entries < 1) return Error(spec_.name + ": there are no entries to look up");
     return {};
   }
-  /// Where in the index's buffer the number stands for (outer, position, inner).
+  /// The position in the index's buffer of the number for (outer, position, inner).
   Value place(Value outer, Value position, Value inner) {
     if (!spec_.elementwise) return position;
     return e_.add(e_.multiply(row(outer, position), e_.size(spec_.inner)), inner);
@@ -35,12 +35,12 @@ class Lookup {
     Value wide = e_.load(0, place);
     return spec_.index == DType::int32 ? e_.builder.create<arith::ExtSIOp>(e_.loc, e_.builder.getI64Type(), wide) : wide;
   }
-  /// Unsigned, a negative index is a very large one.
+  /// Read as unsigned, a negative index is very large.
   Value is_bad(Value number) {
     Value entries = e_.builder.create<arith::ConstantIntOp>(e_.loc, spec_.entries, 64);
     return e_.builder.create<arith::CmpIOp>(e_.loc, arith::CmpIPredicate::uge, number, entries);
   }
-  /// The entry at `place`; 0, and a report in `status`, where there is none such.
+  /// The entry at `place`; 0, with a report in `status`, if there is no such entry.
   Value entry(Value place, int status) {
     OpBuilder& b = e_.builder;
     Value wide = number(place), bad = is_bad(wide);
@@ -50,7 +50,7 @@ class Lookup {
       b.setInsertionPoint(check.thenBlock()->getTerminator());
       Value at = b.create<arith::IndexCastOp>(e_.loc, b.getI64Type(), place);
       Value inverted = b.create<arith::XOrIOp>(e_.loc, at, b.create<arith::ConstantIntOp>(e_.loc, -1, 64));
-      // The unsigned maximum of ~p belongs to the smallest p, whichever thread comes first; 0 is below all.
+      // The unsigned maximum of ~p belongs to the smallest p, whichever thread comes first; 0 is below all others.
       b.create<memref::AtomicRMWOp>(e_.loc, arith::AtomicRMWKind::maxu, inverted, e_.buffer(status),
                                     ValueRange(e_.constant(0)));
     }
@@ -99,7 +99,7 @@ Result<KernelUse> Lookup::backward() {
   e_.start();
   OpBuilder& b = e_.builder;
   Value zero = e_.constant(0), none = e_.f32(0);
-  // All of what stands at one `outer`, for the inner positions that `each` goes over: in the order of the index.
+  // All entries of one `outer`, for the inner positions that `each` iterates over, in the order of the index.
   auto add_up = [&](Value outer, llvm::function_ref<void(llvm::function_ref<void(Value)>)> each) {
     e_.sequential(zero, e_.constant(spec_.entries), 1,
                   [&](Value entry) { each([&](Value i) { e_.store(dx, in_table(outer, entry, i), none); }); });
@@ -117,7 +117,7 @@ Result<KernelUse> Lookup::backward() {
     });
   };
   KernelUse use;
-  // Each column of a slab belongs to one thread: the same order of sums whatever their number.
+  // Each column of a slab belongs to one thread, so the order of sums doesn't depend on the number of threads.
   if (auto columns = product(spec_.outer, spec_.inner); columns && e_.for_gpu()) {
     use.work = *columns;
     e_.parallel(e_.begin(), e_.end(), [&](Value flat) {

@@ -29,7 +29,7 @@ Result<int64_t> checked_dim(const std::string& what, int64_t dim, size_t rank) {
 
 namespace {
 
-/// Which dimensions of `shape` the operand moves along.
+/// The dimensions of `shape` along which the operand moves.
 Result<std::vector<bool>> moving(const Shape& shape, const Shape& operand) {
   if (operand.size() > shape.size())
     return Error("an operand of rank " + std::to_string(operand.size()) + " does not broadcast to rank " +
@@ -66,7 +66,7 @@ Result<std::vector<Loop>> collapse(const Shape& shape, const std::vector<Shape>&
     }
     loops.push_back(std::move(loop));
   }
-  // A loop of size 1 stands at index 0, so whether operands move along it makes no difference.
+  // A loop of size 1 stays at index 0, so it doesn't matter whether operands move along it.
   if (loops.empty()) loops.push_back({1, std::vector<bool>(operands.size(), true)});
   return loops;
 }
@@ -93,7 +93,7 @@ int64_t typical_size(const std::vector<Loop>& loops, size_t first) {
 }
 
 int64_t grain_for(int64_t cost) {
-  // About 10 µs of one core: below that, waking another costs more than it brings.
+  // About 10 µs of one core; for less work, waking another core costs more than it saves.
   constexpr int64_t least = 65536;
   return std::max<int64_t>(1, least / std::max<int64_t>(cost, 1));
 }

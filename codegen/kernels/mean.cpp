@@ -10,8 +10,8 @@ using namespace mlir;
 
 namespace {
 
-/// x viewed as outer × n × inner loops, summed over n. Each part may be several loops where operands of the prologue
-/// are broadcast along some of its dimensions only.
+/// x viewed as outer × n × inner loops, summed over n. Each part may be several loops if operands of the prologue are broadcast
+/// along only some of its dimensions.
 class Mean {
  public:
   Mean(Emitter& e, const MeanSpec& spec) : e_(e), spec_(spec), prologue_(e, spec.prologue), epilogue_(e, spec.epilogue) {}
@@ -23,16 +23,16 @@ class Mean {
 
   Value load(llvm::ArrayRef<Value> at) {
     Value x = e_.load(x_, e_.offset(0, loops_, at));
-    Emitter::Values indices;  // by dimension, where there is a loop for each
+    Emitter::Values indices;  // by dimension, if it has a loop
     if (!spec_.prologue.coordinates.empty())
       for (size_t loop : loop_of_) indices.push_back(at[loop]);
     x = prologue_.apply(x, [&](size_t i) { return e_.offset(1 + i, loops_, at); }, indices);
     return spec_.take == Reduction::minimum ? e_.builder.create<arith::NegFOp>(e_.loc, x).getResult() : x;
   }
-  /// A minimum is the negative of the negatives' maximum.
+  /// A minimum is the negated maximum of the negated values.
   bool is_extremum() const { return spec_.take == Reduction::maximum || spec_.take == Reduction::minimum; }
   Combine combine() const { return is_extremum() ? Combine::maximum : Combine::sum; }
-  /// Stores what becomes of a sum. `at` is of all loops; those of n are not looked at.
+  /// Stores the result for a sum. `at` covers all loops; those of n are ignored.
   void store(llvm::ArrayRef<Value> at, Value sum) {
     Type type = sum.getType();
     if (spec_.take == Reduction::minimum) sum = e_.builder.create<arith::NegFOp>(e_.loc, sum);
@@ -57,8 +57,8 @@ class Mean {
   Emitter& e_;
   const MeanSpec& spec_;
   FusedBody prologue_, epilogue_;
-  std::vector<Loop> loops_;       ///< of operands x, the prologue's, y
-  std::vector<size_t> loop_of_;   ///< with coordinates: each dimension's loop
+  std::vector<Loop> loops_;       ///< of the operands x, the prologue's, y
+  std::vector<size_t> loop_of_;   ///< with coordinates: the loop of each dimension
   size_t outer_ = 0, inner_ = 0;  ///< n is loops [outer_, inner_)
   int x_ = 0, y_ = 0;
 };
@@ -71,7 +71,7 @@ Result<void> Mean::find_loops() {
   Shape result(shape.begin(), shape.begin() + static_cast<int64_t>(first)), kept = shape;
   result.insert(result.end(), shape.begin() + static_cast<int64_t>(last), shape.end());
   for (size_t i = first; i < last; ++i) kept[i] = 1;
-  // Kept dimensions of size 1 are as good: the elements are the same.
+  // Kept dimensions of size 1 work as well: the elements are the same.
   if (!check_same_shape(spec_.name, spec_.epilogue, kept)) SHEAF_TRY(check_same_shape(spec_.name, spec_.epilogue, result));
 
   std::vector<Shape> operands{shape};
@@ -80,7 +80,7 @@ Result<void> Mean::find_loops() {
   const bool knows_place = !spec_.prologue.coordinates.empty();
   if (knows_place && spec_.prologue.coordinates.size() != shape.size())
     return Error(spec_.name + ": coordinates must be as many as the dimensions");
-  // Where a part has no dimensions, there is one loop all the same, which stands for none.
+  // A part without dimensions still has one loop, which stands for none.
   for (size_t d = 0; d < shape.size(); ++d) loop_of_.push_back(d + (first == 0));
   auto loops_over = [&](size_t from, size_t to) { return (knows_place ? separate : collapse)(shape, operands, from, to); };
   auto outer = loops_over(0, first), n = loops_over(first, last), inner = loops_over(last, shape.size());
@@ -90,11 +90,11 @@ Result<void> Mean::find_loops() {
   }
   outer_ = outer->size();
   inner_ = outer_ + n->size();
-  for (size_t i = outer_; i < inner_; ++i) loops_[i].moves.back() = false;  // y, even where the loop's size is 1
+  for (size_t i = outer_; i < inner_; ++i) loops_[i].moves.back() = false;  // y has it even if the loop's size is 1
   return {};
 }
 
-/// The sum over the loops of n from `level` on, as f32; over several of them through f64.
+/// The sum over the loops of n from `level` on, as f32; over several loops it is taken in f64.
 Value Mean::row_sum(Emitter::Values& at, size_t level) {
   auto term = [&](Value i) {
     at[level] = i;
@@ -157,7 +157,7 @@ void Mean::columns(Emitter::Values& at, Value low, Value high) {
   });
 }
 
-/// Each element of y on its own, for a GPU.
+/// Each element of y separately, for a GPU.
 KernelUse Mean::by_elements(Emitter::Values& at, llvm::ArrayRef<size_t> free, const std::vector<Loop>& free_loops,
                             bool by_rows) {
   std::vector<Loop> summed(loops_.begin() + static_cast<int64_t>(outer_), loops_.begin() + static_cast<int64_t>(inner_));
@@ -197,7 +197,7 @@ Result<KernelUse> Mean::build() {
 
   const size_t last = loops_.size() - 1;
   const bool by_rows = inner_ == last && loops_[last].size == Extent(1);
-  // What is neither summed nor vectorised along: the outer loops, and the inner ones but the last.
+  // The loops that are neither summed nor vectorised along: the outer ones, and all inner ones but the last.
   std::vector<size_t> free;
   std::vector<Loop> free_loops;
   for (size_t i = 0; i < last; ++i)
@@ -215,7 +215,7 @@ Result<KernelUse> Mean::build() {
   }
   Prefix prefix = linear_prefix(free_loops, free.size());
   if (!by_rows && prefix.loops == free.size() && prefix.size == Extent(1)) {
-    // Sums of columns, as of a bias's gradient: the columns themselves are shared out, a cache line or more to each.
+    // Sums of columns, as for a bias's gradient: the columns are shared out, each thread taking a cache line or more.
     columns(at, e_.begin(), e_.end());
     use.work = loops_[last].size;
     use.grain = std::max<int64_t>(16, grain_for(typical_size(loops_, outer_) / typical_size(loops_[last].size) * e_.cost()));

@@ -12,7 +12,7 @@ struct Level {
   const char* name;
   const char* vector_width;
 };
-constexpr Level levels[] = {{"x86-64-v3", "256"}, {"x86-64-v4", "512"}};  // v4's default would be 256
+constexpr Level levels[] = {{"x86-64-v3", "256"}, {"x86-64-v4", "512"}};  // v4 would default to 256
 
 Result<std::string> compile_level(llvm::MemoryBufferRef bitcode, const Level& level) {
   return generate_code(bitcode,
@@ -28,13 +28,12 @@ Result<std::vector<std::pair<std::string, std::string>>> compile_native(mlir::Mo
   std::thread other;
   try {
     other = std::thread([&] { first = compile_level(buffer, levels[0]); });
-  } catch (const std::system_error&) {  // no thread to be had: one after the other
+  } catch (const std::system_error&) {  // no thread available: one after the other
     first = compile_level(buffer, levels[0]);
   }
   Result<std::string> second = compile_level(buffer, levels[1]);
   if (other.joinable()) other.join();
-  // Linked here and not there: lld changes its thread's signal stack, which sanitizers want back at a
-  // thread's end.
+  // Linked here and not in the thread: lld changes its thread's signal stack, and sanitizers want it back when the thread ends.
   std::vector<std::pair<std::string, std::string>> objects;
   for (auto* object : {&first, &second}) {
     if (!*object) return object->error();

@@ -11,12 +11,12 @@
 
 namespace sheaf::kernels {
 
-/// Compiles a module in the LLVM dialect once for each instruction-set level ("x86-64-v3", "x86-64-v4"), side
-/// by side, and links each to a shared object that needs no other. Pairs of level and the object's bytes.
+/// Compiles a module in the LLVM dialect once for each instruction-set level ("x86-64-v3", "x86-64-v4"), in parallel, and links
+/// each to a self-contained shared object. Pairs of level and the object's bytes.
 Result<std::vector<std::pair<std::string, std::string>>> compile_native(mlir::ModuleOp module);
 
-/// Links one relocatable object to a shared object without undefined symbols. lld works with global state, so
-/// calls take turns. Errors: what lld says, or that there is no memory.
+/// Links one relocatable object to a shared object without undefined symbols. lld has global state, so calls take turns.
+/// Errors: lld's own, or no memory.
 Result<std::string> link_shared_object(const std::string& object);
 
 }  // namespace sheaf::kernels

@@ -9,8 +9,8 @@ using namespace mlir;
 
 namespace {
 
-/// A row, normalised on its own, is channels × spatial elements. With groups, channel k of row r is channel
-/// (r mod groups) · channels + k of the tensor; layer norm has one channel and a weight for each element.
+/// A row, normalised on its own, is channels × spatial elements. With groups, channel k of row r is channel (r mod groups) ·
+/// channels + k of the tensor; a layer norm has one channel and a weight for each element.
 struct Rows {
   Extent work, channels = 1, spatial = 1;
 };
@@ -64,7 +64,7 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
   }
   OpBuilder& b = e.builder;
   Location loc = e.loc;
-  // Differences from the mean are taken as they stand: expanded, they would cancel.
+  // Differences from the mean are taken directly: expanded, they would cancel.
   auto subtract = [&](Value p, Value q) -> Value { return b.create<arith::SubFOp>(loc, p, q, arith::FastMathFlags::contract); };
   auto multiply = [&](Value p, Value q) -> Value { return b.create<arith::MulFOp>(loc, p, q); };
   e.parallel(e.begin(), e.end(), [&](Value row) {
@@ -74,8 +74,8 @@ Result<KernelUse> build(Emitter& e, const NormalizationSpec& spec) {
       return prologue.apply(e.load(x, offset), [&](size_t) { return offset; });
     };
     Value n = e.to_f32(e.size(*count));
-    // Two passes: a first mean, then the moments about it. That corrects the first mean's own rounding (seen
-    // by every element where the mean is large beside the deviation), and the variance does not cancel.
+    // Two passes: a first mean, then the moments about it. This corrects the first mean's own rounding (visible in every
+    // element if the mean is large beside the deviation), and the variance does not cancel.
     Value mean =
         b.create<arith::DivFOp>(loc, e.accurate_sums(*count, 1, [&](Value i) { return Emitter::Values{load(i)}; })[0], n);
     Emitter::Values sums = e.accurate_sums(*count, 2, [&](Value i) {

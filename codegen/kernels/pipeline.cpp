@@ -10,13 +10,13 @@ namespace sheaf::kernels {
 
 void build_kernel_pipeline(mlir::OpPassManager& passes) {
   mlir::OpPassManager& function = passes.nest<mlir::func::FuncOp>();
-  // Before expansion: the polynomials are written for exact evaluation order and get no flags.
+  // Before expansion: the polynomials rely on exact evaluation order and get no flags.
   function.addPass(create_fast_math_pass());
   function.addPass(create_expand_math_pass());
-  // Before lowering: bare pointers refuse memrefs of unknown size.
+  // Before lowering: bare pointers reject memrefs of unknown size.
   function.addPass(create_kernel_abi_pass());
   function.addPass(mlir::createConvertSCFToCFPass());
-  // No canonicalisation between: LLVM does the same again, and needs no help with it.
+  // No canonicalisation in between: LLVM does the same later, and doesn't need the help.
   passes.addPass(create_kernel_lowering_pass());
   passes.addPass(create_kernel_entry_pass());
 }

@@ -9,13 +9,13 @@ namespace sheaf::kernels {
 PtxText::PtxText(mlir::ModuleOp module) : bitcode_(bitcode_of(module)) {
   if (!bitcode_) return;
   const auto compile = [this] {
-    // PTX 7.0 is the first that knows sm_80.
+    // PTX 7.0 is the first version that knows sm_80.
     text_ = generate_code(llvm::MemoryBufferRef(*bitcode_, "kernels"),
                           {"nvptx64-nvidia-cuda", "sm_80", "+ptx70", "", llvm::CodeGenFileType::AssemblyFile});
   };
   try {
     thread_ = std::thread(compile);
-  } catch (const std::system_error&) {  // no thread to be had
+  } catch (const std::system_error&) {  // no thread available
     compile();
   }
 }

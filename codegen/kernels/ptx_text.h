@@ -10,10 +10,10 @@
 
 namespace sheaf::kernels {
 
-/// PTX for sm_80, which later GPUs take too. Compiled beside the other objects.
+/// PTX for sm_80, which later GPUs accept too. Compiled in parallel with the other objects.
 class PtxText {
  public:
-  /// Begins with `module`, whose kernels are entries (pass sheaf-ptx-entry); it isn't needed any more afterwards.
+  /// Starts with `module`, whose kernels are entries (pass sheaf-ptx-entry); the module isn't needed afterwards.
   explicit PtxText(mlir::ModuleOp module);
   ~PtxText();
   PtxText(const PtxText&) = delete;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kNone = SIZE_MAX;
 
-/// By value: the step that makes it, and the first one that reads it.
+/// For each value, the step that makes it and the first one that reads it.
 struct Ends {
   std::vector<size_t> maker, reader;
 
@@ -27,7 +27,7 @@ struct Ends {
 
 void place_collectives(Program& program) {
   const Ends ends(program);
-  // Positions of steps that stay are even, so that there is room between them.
+  // Steps that stay have even positions, which leaves room between them.
   std::vector<size_t> position(program.steps.size());
   for (size_t i = 0; i < position.size(); ++i) {
     const Step& step = program.steps[i];

@@ -1,13 +1,13 @@
-// Where collectives stand among a program's steps.
+// The position of collectives among a program's steps.
 #pragma once
 
 #include "runtime/plan/plan.h"
 
 namespace sheaf::codegen {
 
-/// What lives whole on each replica for a while only, lives no longer than it must: each all_gather goes right in front of the first step
-/// that reads what it gathers, and each reduce_scatter right behind the step that makes what it adds up. The other steps keep their
-/// order.
+/// Values that are whole on each replica only for a while live no longer than they must: each all_gather moves directly before
+/// the first reader of its result, and each reduce_scatter directly after the step that makes its operand. The other steps keep
+/// their order.
 void place_collectives(Program& program);
 
 }  // namespace sheaf::codegen

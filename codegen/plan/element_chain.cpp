@@ -21,7 +21,7 @@ sheaf::Symbol offset_symbol(const sheaf::Symbol& chunk) {
 
 namespace {
 
-/// [C] along dimension 1 of [N, C, h, w] → [1, C, 1, 1]: the shape that PyTorch's broadcasting aligns rightly.
+/// [C] along dimension 1 of [N, C, h, w] → [1, C, 1, 1], which broadcasts correctly in PyTorch's order.
 Shape aligned_shape(nn::ElementwiseOpInterface op, unsigned operand, const ir::TensorShape& shape, int64_t result_rank) {
   Shape aligned(result_rank, Extent(1));
   SmallVector<int64_t> dims = op.operandDims(operand, shape.rank(), result_rank);

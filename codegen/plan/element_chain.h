@@ -10,12 +10,12 @@ namespace sheaf::codegen {
 /// Dtype and shape as kernel specs take them.
 kernels::Operand operand_of(const ir::TensorShape& shape);
 
-/// The symbol that says where the chunk begins whose size is `chunk`: first0 for rows0.
+/// The symbol for the start of the chunk whose size is `chunk`: first0 for rows0.
 sheaf::Symbol offset_symbol(const sheaf::Symbol& chunk);
 
-/// Element-wise ops of a fused group, in order, as a kernel's scalar body. A tensor that they read is an operand with
-/// the shape that aligns it with the result; the same tensor aligned in two ways is two operands. `element` is the
-/// value that the kernel hands over itself, as the first scalar: null if it hands over none. Coordinates come last.
+/// Element-wise ops of a fused group, in order, as a kernel's scalar body. Each tensor they read is an operand with the shape
+/// that aligns it with the result; a tensor aligned in two ways is two operands. `element` is the value that the kernel passes
+/// itself, as the first scalar; null if it passes none. Coordinates come last.
 class ElementChain {
  public:
   ElementChain(mlir::Value element, const ir::TensorShape& shape) : element_(element), shape_(shape) {}
@@ -25,12 +25,12 @@ class ElementChain {
   bool empty() const { return ops_.empty(); }
   /// The tensors read and the shapes that align them with the result.
   const std::vector<std::pair<mlir::BlockArgument, kernels::Shape>>& inputs() const { return inputs_; }
-  /// For each dimension of the result what is added to an element's index: where a replica's chunk begins. Nothing
-  /// where no op asks where it is.
+  /// For each dimension of the result, the offset added to an element's index: the start of a replica's chunk. Empty if no op
+  /// asks for its position.
   std::vector<Extent> coordinates(const ir::ShapeAnalysis& shapes) const;
   std::string name() const;
   kernels::ScalarBody body(llvm::SmallVector<mlir::Value> outputs) const;
-  /// The chain as what a kernel takes in, its tensors appended to `operands`.
+  /// The chain as a kernel takes it, with its tensors appended to `operands`.
   kernels::Fusion fusion(mlir::Value output, const ir::ShapeAnalysis& shapes, std::vector<mlir::Value>& operands) const;
 
  private:

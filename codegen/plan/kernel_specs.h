@@ -1,4 +1,4 @@
-// nn ops → what their kernels shall do.
+// nn ops → the specs of their kernels.
 #pragma once
 
 #include "codegen/kernels/kernel_module.h"
@@ -6,8 +6,8 @@
 
 namespace sheaf::codegen {
 
-/// The kernel of an op that has one. `operands` are filled with the SSA values whose buffers the kernel reads, in
-/// its order (one may stand twice: once for each way in which it is broadcast).
+/// The kernel of an op that has one. Fills `operands` with the SSA values whose buffers the kernel reads, in its order (a value
+/// may appear twice: once for each way it is broadcast).
 Result<kernels::KernelUse> add_kernel_for(kernels::KernelModule& module, mlir::Operation& op, const ir::ShapeAnalysis& shapes,
                                           std::vector<mlir::Value>& operands);
 

@@ -1,4 +1,4 @@
-// The logical program: one step per layer, before anything is fused. What dump shows.
+// The logical program: one step per layer, before anything is fused. `dump` shows it.
 #pragma once
 
 #include "codegen/plan/program_builder.h"

@@ -7,7 +7,7 @@ namespace {
 
 using Purpose = sheaf::Value::Purpose;
 
-/// A replica's copy of a parameter is one still.
+/// A replica's copy of a parameter is still a parameter.
 Purpose moved(const sheaf::Value& from) {
   if (from.role == sheaf::Value::parameter || from.role == sheaf::Value::buffer) return Purpose::parameters;
   const bool kept =

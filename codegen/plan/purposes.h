@@ -1,4 +1,4 @@
-// What the memory of a program's values is for.
+// The purpose of each value's memory.
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -7,8 +7,8 @@
 
 namespace sheaf::codegen {
 
-/// Says of the results of all steps what they are for, but for gradients, of which that has been said. `accumulators` are the
-/// states that micro-batches add up.
+/// Sets the purpose of all steps' results, except for gradients, whose purpose is set already. `accumulators` are the states
+/// that micro-batches add up.
 void add_purposes(Program& program, const std::set<std::string>& accumulators);
 
 }  // namespace sheaf::codegen

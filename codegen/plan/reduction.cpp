@@ -30,7 +30,7 @@ Result<kernels::MeanSpec> reduction_spec(Operation& op, const ir::ShapeAnalysis&
   }
   spec.dim = first;
   spec.dims = last - first + 1;
-  // nn-lower-layers and GradientBuilder::sum split those over dimensions that are not adjacent.
+  // nn-lower-layers and GradientBuilder::sum split reductions over non-adjacent dimensions.
   if (spec.dims != static_cast<int64_t>(dims.size()))
     return Error("internal error: a " + spec.name + " over dimensions that are not adjacent");
   return spec;

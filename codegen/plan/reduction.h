@@ -9,7 +9,7 @@ namespace sheaf::codegen {
 /// The dimensions of an nn.sum, nn.mean or nn.extremum.
 llvm::SmallVector<int64_t> reduced_dims(mlir::Operation& op);
 
-/// What the kernel of an nn.sum, nn.mean or nn.extremum over some dimensions shall do, without fusions and description.
+/// The kernel of an nn.sum, nn.mean or nn.extremum over some dimensions, without fusions and description.
 Result<kernels::MeanSpec> reduction_spec(mlir::Operation& op, const ir::ShapeAnalysis& shapes);
 
 }  // namespace sheaf::codegen

@@ -15,7 +15,7 @@ ImportedModel import_model(const frontend::Model& model, MLIRContext& context, P
 namespace import {
 namespace {
 
-/// Rules are applied in order: the last one that names the layer's type and the parameter wins.
+/// Applies rules in order: the last one that names the layer's type and the parameter wins.
 const Json* rule_for(const std::vector<frontend::InitRule>& rules, const std::string& type, const std::string& own_name) {
   const Json* found = nullptr;
   for (const frontend::InitRule& rule : rules) {
@@ -152,8 +152,8 @@ void Importer::declare_parameters(const Graph& graph) {
     else declare_layer_parameters(layer);
   }
   if (&graph != &model_.graph) return;
-  for (Parameter& constant : constants_) declare(std::move(constant));  // behind what weights files have
-  // Tied parameters last, when what they are tied to is there.
+  for (Parameter& constant : constants_) declare(std::move(constant));  // after the parameters that weights files have
+  // Tied parameters come last, once the parameters they are tied to exist.
   std::function<void(const Graph&)> tie = [&](const Graph& part) {
     for (const Layer& layer : part.layers) {
       if (layer.body) tie(*layer.body);
@@ -228,7 +228,7 @@ std::vector<mlir::Value> Importer::import_type(const Layer& layer, const std::ve
   for (Operation& made : llvm::make_range(first, builder_.getBlock()->end())) {
     Operation* op = &made;
     op->setAttr(nn::kType, builder_.getStringAttr(layer.type));
-    // Inside a parallel region the group says where; the frontend has refused annotations that say otherwise.
+    // Inside a parallel region the group determines the place; the frontend has rejected annotations that contradict it.
     if (layer.device && parallel_depth_ == 0)
       op->setAttr(nn::kDevice, builder_.getI64IntegerAttr(layer.device->host ? nn::kHost : layer.device->index));
   }

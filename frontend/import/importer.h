@@ -20,13 +20,13 @@ class Importer {
   // For the layers' builders (layers.cpp):
 
   mlir::OpBuilder& builder() { return builder_; }
-  /// Layers are as they are in training.
+  /// Layers are in their training form.
   bool training() const { return purpose_ != Purpose::inference; }
 
-  /// The function argument that holds a layer's parameter `own_name`; null if the layer hasn't one.
+  /// The function argument that holds a layer's parameter `own_name`; null if the layer has no such parameter.
   mlir::Value parameter(const Layer& layer, const std::string& own_name);
 
-  /// Where the file has the layer, inside the checkpoints around it; what is made there is named `path`.
+  /// The layer's place in the file, inside the checkpoints around it; ops created there are named `path`.
   mlir::Location location(const Layer& layer, llvm::StringRef path);
 
   /// Adds an op of one layer with unranked results of `element` type.
@@ -62,10 +62,10 @@ class Importer {
   std::vector<Parameter> constants_;              ///< not yet declared
   std::map<std::string, mlir::Value> arguments_;  ///< by full parameter name, tied ones included
   int parallel_depth_ = 0;
-  llvm::SmallVector<mlir::Attribute> checkpoints_;  ///< around the layer that is being imported, outermost first
+  llvm::SmallVector<mlir::Attribute> checkpoints_;  ///< around the layer being imported, outermost first
 };
 
-/// Builds the op (or ops) of a layer that is no container. Its results are the layer's values.
+/// Builds the op (or ops) of a layer that is not a container. Its results are the layer's values.
 std::vector<mlir::Value> build_layer(Importer& importer, const Layer& layer, mlir::Location loc,
                                      const std::vector<mlir::Value>& inputs);
 

@@ -1,4 +1,4 @@
-// Builders of element-wise layers, of dropouts, and of values that no input makes.
+// Builders of element-wise layers, of dropouts, and of values without inputs.
 #include "frontend/import/layer_context.h"
 #include "frontend/layer_table.h"
 #include "ir/ElementFunctions.h"
@@ -32,7 +32,7 @@ bool is_function(const std::string& type) {
 
 namespace {
 
-/// Two inputs are an op of its own, which passes and gradients know.
+/// With two inputs it is an op of its own, which passes and gradients know.
 template <typename Op>
 Values build_arithmetic(const Context& c) {
   return c.inputs.size() == 2 ? c.one<Op>(c.inputs[0], c.inputs[1]) : build_function(c);
@@ -61,7 +61,7 @@ Values build_prelu(const Context& c) {
                           c.attributes().getDenseF64ArrayAttr({}));
 }
 
-/// A tensor of the weights, or a constant: the function's argument, under the layer's name.
+/// A tensor from the weights, or a constant: the function's argument, under the layer's name.
 Values build_value(const Context& c) {
   mlir::Value value = c.parameter("");
   mlir::Type element = cast<mlir::TensorType>(value.getType()).getElementType();

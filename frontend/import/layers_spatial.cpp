@@ -1,4 +1,4 @@
-// Builders of resampling, and of norms that are others in disguise.
+// Builders of resampling, and of norms expressed by other norms.
 #include "frontend/import/layer_context.h"
 
 #include <numeric>
@@ -16,13 +16,13 @@ Values build_upsample(const Context& c) {
       c.attributes().getStringAttr(c.argument("mode").get<std::string>()), c.flag("align_corners"));
 }
 
-/// PyTorch's eps where none is given: float32's distance from 1 to the next number.
+/// PyTorch's eps if none is given: float32's distance from 1 to the next number.
 Values build_rms_norm(const Context& c) {
   FloatAttr eps = c.argument("eps").is_null() ? c.attributes().getF64FloatAttr(0x1p-23) : c.number("eps");
   return c.one<nn::RmsNormOp>(c.x(), c.parameter("weight"), c.integers("normalized_shape"), eps);
 }
 
-/// A group norm with a group for each channel. The permutation, which changes nothing, says how many dimensions there must be.
+/// A group norm with one group per channel. The permutation, which changes nothing, fixes the number of dimensions.
 template <int64_t rank>
 Values build_instance_norm(const Context& c) {
   std::vector<int64_t> dims(rank);

@@ -1,5 +1,4 @@
-// sheaf-model-schema: prints the JSON Schema of model files, or with --tables the tables of
-// docs/model-format.md.
+// sheaf-model-schema: prints the JSON Schema of model files or, with --tables, the tables of docs/model-format.md.
 //   sheaf-model-schema > frontend/model.schema.json
 #include "frontend/model_schema.h"
 

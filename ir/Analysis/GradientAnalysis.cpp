@@ -11,7 +11,8 @@ namespace {
 
 bool has_body(Operation* op) { return isa<dist::ApplyOp, dist::ParallelApplyOp, nn::FusedOp>(op); }
 
-/// What `value` is on the other side of a body's border; null for what an op makes itself, and for the program's arguments.
+/// The value on the other side of a body's border that corresponds to `value`; null for values an op creates itself and for the
+/// program's arguments.
 mlir::Value across(mlir::Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation* parent = argument.getOwner()->getParentOp();
@@ -33,7 +34,7 @@ class GradientSearch {
   }
 
  private:
-  /// `value` is a gradient where the backward pass makes it.
+  /// The backward pass creates `value` as a gradient.
   void visit(mlir::Value value) {
     SmallVector<mlir::Value> same = {value};
     while (mlir::Value other = across(same.back())) same.push_back(other);

@@ -7,8 +7,8 @@
 
 namespace sheaf::ir {
 
-/// The values of a dist program that an update reads from the backward pass, and what those were added up, cast or moved
-/// from there. None in a program without updates.
+/// The values of a dist program that an update reads from the backward pass, and those they were added up, cast or moved from
+/// there. None in a program without updates.
 llvm::DenseSet<mlir::Value> parameter_gradients(mlir::Operation* function);
 
 }  // namespace sheaf::ir

@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace sheaf::ir {
 
-/// The rule, `alone` being the answer for another value.
+/// The rule; `alone` is the answer for another value.
 static bool from_operands(mlir::Value value, llvm::function_ref<bool(mlir::Value)> alone) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation* parent = argument.getOwner()->getParentOp();
@@ -24,7 +24,7 @@ static bool from_operands(mlir::Value value, llvm::function_ref<bool(mlir::Value
     mlir::Value inside = op->getRegion(0).front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
     return alone(inside);
   }
-  // A chunk of a parameter differs between replicas, and its size with the device list: not worth a special case.
+  // Chunks of a parameter differ in size between replicas and between device lists: not worth a special case.
   auto is_split = [](mlir::Value end) {
     auto placed = dyn_cast<dist::PlacedType>(end.getType());
     return placed && isa<dist::SplitAttr>(placed.getLayout());

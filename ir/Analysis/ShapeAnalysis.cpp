@@ -31,7 +31,7 @@ std::string ShapeAnalysis::symbol_for(sheaf::Symbol::Kind kind, int region, cons
     if (symbol.of == of) return symbol.name;
     ++same_kind;
   }
-  // rows0, replicas0: of region 0; rows0_1: its second kind of chunk, of another total.
+  // rows0, replicas0: of region 0; rows0_1: its second kind of chunk, with a different total.
   std::string name = (kind == sheaf::Symbol::chunk ? "rows" : "replicas") + std::to_string(region);
   if (same_kind) name += "_" + std::to_string(same_kind);
   symbols_.push_back({name, kind, region, of});
@@ -120,7 +120,7 @@ LogicalResult ShapeAnalysis::visit(Operation& op) {
   return success();
 }
 
-/// What becomes split is cut, what was split is put together; all else keeps its size.
+/// Split sizes are cut, sizes that were split are put together; all others stay.
 LogicalResult ShapeAnalysis::visit_movement(Operation& op) {
   auto split_of = [](mlir::Value value) {
     return dyn_cast<dist::SplitAttr>(cast<dist::PlacedType>(value.getType()).getLayout());
@@ -156,7 +156,7 @@ LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
   }
   if (failed(visit_block(body))) return failure();
   for (auto [result, value] : llvm::zip(op.getResults(), body.getTerminator()->getOperands())) {
-    if (result.use_empty()) {  // never gathered, so it needn't fit together
+    if (result.use_empty()) {  // never gathered, so the parts needn't fit together
       set(result, of(value));
       continue;
     }
@@ -172,7 +172,7 @@ LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
   return success();
 }
 
-/// Bodies that see their operation's inputs as they are.
+/// Bodies that see their operation's inputs unchanged.
 LogicalResult ShapeAnalysis::visit_apply(Operation& op) {
   Block& body = op.getRegion(0).front();
   for (auto [input, argument] : llvm::zip(op.getOperands(), body.getArguments())) set(argument, of(input));

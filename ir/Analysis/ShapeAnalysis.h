@@ -1,4 +1,4 @@
-// Exact shapes of all values of a program: what the plan's sizes are written from.
+// Exact shapes of all values of a program, from which the plan's sizes are written.
 #pragma once
 
 #include "ir/Shapes.h"
@@ -8,13 +8,12 @@
 
 namespace sheaf::ir {
 
-/// Computes every value's shape in terms of the program's symbols, from the function's arguments on: a `?` of
-/// an argument is `batch`, where `nn.extents` doesn't say otherwise. Works on nn programs (nn.data_parallel) and on dist programs (scatter, gather,
-/// apply, parallel_apply) alike. Where a size cannot be expressed, or shapes don't fit, an error is emitted
-/// at the op.
+/// Computes every value's shape in terms of the program's symbols, starting with the function's arguments: a `?` of an argument
+/// is `batch` unless `nn.extents` says otherwise. Works on nn programs (nn.data_parallel) and on dist programs (scatter,
+/// gather, apply, parallel_apply) alike. If a size cannot be expressed, or shapes don't fit, it emits an error at the op.
 class ShapeAnalysis {
  public:
-  /// With `refine_types`, results and body arguments get the types that their shapes give (shape inference).
+  /// With `refine_types`, results and body arguments get the types of their shapes (shape inference).
   explicit ShapeAnalysis(bool refine_types = false) : refine_types_(refine_types) {}
 
   llvm::LogicalResult run(mlir::func::FuncOp function);

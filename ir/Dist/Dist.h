@@ -34,7 +34,7 @@ namespace sheaf::dist {
 /// The group of a split, replicated, partial or local layout, or null.
 mlir::FlatSymbolRefAttr group_of(mlir::Attribute layout);
 
-/// What an op of this dialect that moves data is in a plan: the operation of the same name. None for all others.
+/// The plan operation of a movement of this dialect, which has the same name; none for other ops.
 std::optional<Op> movement_of(mlir::Operation& op);
 
 /// "the host", "device 1", "each replica of @net": a layout in words, for reasons and messages.

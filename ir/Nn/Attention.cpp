@@ -7,7 +7,7 @@ using namespace mlir;
 namespace sheaf::nn {
 namespace {
 
-/// Enough for a matrix product to be as fast as one of all of them.
+/// Large enough for a matrix product to run as fast as one over all of them.
 constexpr int64_t kQueries = 256;
 constexpr int64_t kMostParts = 64;
 
@@ -43,7 +43,7 @@ Value attention_weights(OpBuilder& builder, Location loc, Value query, Value key
 int64_t queries_at_a_time(AttentionOp op) {
   ArrayRef<int64_t> query = type_of_value(op.getQuery()).getShape();
   const int64_t length = query[query.size() - 2];
-  // Each part is a few operations of the plan.
+  // Each part adds a few operations to the plan.
   return length < kManyQueries ? length : std::max(kQueries, (length + kMostParts - 1) / kMostParts);
 }
 

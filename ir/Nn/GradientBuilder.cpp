@@ -13,7 +13,7 @@ SmallVector<int64_t> broadcast_sizes(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   SmallVector<int64_t> sizes(a);
   size_t offset = a.size() - b.size();
   for (size_t i = 0; i < b.size(); ++i) {
-    // A size that is known says more than one that isn't.
+    // A known size says more than an unknown one.
     bool take = b[i] != 1 && (a[offset + i] == 1 || ShapedType::isDynamic(a[offset + i]));
     if (take) sizes[offset + i] = b[i];
   }
@@ -47,7 +47,7 @@ Value GradientBuilder::scale(Value x, double factor) const {
 }
 
 Value GradientBuilder::sum(Value x, ArrayRef<int64_t> dims, bool keepdim) const {
-  // From the last dimension on, so that those before keep their numbers.
+  // From the last dimension backwards, so that earlier ones keep their numbers.
   SmallVector<int64_t> rest(dims);
   llvm::sort(rest);
   while (!rest.empty()) {

@@ -1,4 +1,4 @@
-// What an op's dual (GradientOpInterface) builds with.
+// The builder for an op's dual (GradientOpInterface).
 #pragma once
 
 #include "mlir/IR/Builders.h"
@@ -19,10 +19,10 @@ class GradientBuilder {
   mlir::OpBuilder& builder;
   mlir::Location loc;
 
-  /// A value of the forward pass (an operand or result of the op) as the backward pass sees it. Asking keeps it alive
+  /// A value of the forward pass (an operand or result of the op) as the backward pass sees it. Asking for it keeps it alive
   /// until then, so ask only for what is used.
   mlir::Value forward(mlir::Value value) const { return forward_(value); }
-  /// Whether the gradient of operand number `operand` is wanted. Never of integers.
+  /// Whether the gradient of operand number `operand` is wanted. Always false for integers.
   bool needed(unsigned operand) const { return needed_(operand); }
   /// The same for an optional operand, which must be one of the op's.
   bool needed(mlir::Value operand) const {
@@ -48,17 +48,17 @@ class GradientBuilder {
   mlir::Value mul(mlir::Value a, mlir::Value b) const;
   mlir::Value div(mlir::Value a, mlir::Value b) const;
   mlir::Value scale(mlir::Value x, double factor) const;
-  /// Σ over `dims` of x (adjacent or not; several sums where they aren't adjacent); f32 of bf16 and f16.
+  /// Σ over `dims` of x (several sums if they aren't adjacent); f32 for bf16 and f16.
   mlir::Value sum(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keepdim) const;
   mlir::Value mean(mlir::Value x, llvm::ArrayRef<int64_t> dims, bool keepdim) const;
-  /// torch.matmul, the last two dimensions of a, b swapped first where said; of two dimensions at least.
+  /// torch.matmul of operands with at least two dimensions; swaps the last two dimensions of a, b first if asked to.
   mlir::Value matmul(mlir::Value a, mlir::Value b, bool transpose_a, bool transpose_b) const;
-  /// `gradient`, of the shape that an operand was broadcast to, summed to the shape of `operand` (a forward value,
-  /// used for its type alone).
+  /// `gradient`, of the shape that an operand was broadcast to, summed to the shape of `operand` (a forward value, used only
+  /// for its type).
   mlir::Value sum_to(mlir::Value gradient, mlir::Value operand) const;
-  /// The same where the operand's dimension i runs along dims[i] of the gradient, ascending.
+  /// The same if the operand's dimension i runs along dims[i] of the gradient, ascending.
   mlir::Value sum_to(mlir::Value gradient, mlir::Value operand, llvm::ArrayRef<int64_t> dims) const;
-  /// The elements in row-major order under `shape`. An error is emitted where more than one size is kDynamic.
+  /// The elements in row-major order under `shape`. Emits an error if more than one size is kDynamic.
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape) const;
   /// x broadcast to the shape of `like`; x's dimension i runs along dims[i].
   mlir::Value broadcast(mlir::Value x, mlir::Value like, llvm::ArrayRef<int64_t> dims) const;

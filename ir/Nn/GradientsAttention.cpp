@@ -1,4 +1,4 @@
-// The dual of an attention, whose weights are computed again, some queries at a time.
+// The dual of an attention. It computes the weights again, some queries at a time.
 #include "ir/Nn/Attention.h"
 
 using namespace mlir;
@@ -6,7 +6,7 @@ using namespace sheaf::nn;
 
 namespace {
 
-/// The sum of what there is so far, and `part`.
+/// The sum so far plus `part`.
 void add_to(GradientBuilder& gradients, Value& sum, Value part) { sum = sum ? gradients.add(sum, part) : part; }
 
 Value joined(GradientBuilder& gradients, ArrayRef<Value> parts, int64_t dim) {
@@ -19,7 +19,7 @@ Value joined(GradientBuilder& gradients, ArrayRef<Value> parts, int64_t dim) {
 
 }  // namespace
 
-/// With P the weights, of the rows of queries at hand: dV = Pᵀ · dY, dS = P · (dP - Σ dP · P) where dP = dY · Vᵀ, dQ = s · dS · K,
+/// P is the weights of the rows of queries at hand: dV = Pᵀ · dY, dS = P · (dP - Σ dP · P) where dP = dY · Vᵀ, dQ = s · dS · K,
 /// dK = s · dSᵀ · Q (Dao et al. 2022, appendix B).
 void AttentionOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   Value q = gradients.forward(getQuery()), k = gradients.forward(getKey()), v = gradients.forward(getValue());

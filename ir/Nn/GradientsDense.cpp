@@ -6,7 +6,7 @@ using namespace sheaf::nn;
 
 namespace {
 
-/// Whether an op still is what the model says: fusion, which comes after differentiation, gives it more to do.
+/// Whether an op is still as the model has it: fusion, which runs after differentiation, adds to it.
 template <typename Op>
 bool is_plain(Op op) {
   bool fused = static_cast<bool>(op.getActivation());
@@ -15,14 +15,14 @@ bool is_plain(Op op) {
   return !fused;
 }
 
-/// All dimensions but the one of the channels.
+/// All dimensions except the channels.
 SmallVector<int64_t> dims_but_channels(Value x) {
   SmallVector<int64_t> dims = {0};
   for (int64_t i = 2; i < GradientBuilder::type(x).getRank(); ++i) dims.push_back(i);
   return dims;
 }
 
-/// The gradients of a weight and, where it is wanted too, of the bias: results 0 and 1 of `Op`.
+/// The gradients of a weight and, if wanted, of the bias: results 0 and 1 of `Op`.
 template <typename Op, typename... Args>
 std::pair<Value, Value> weight_gradients(GradientBuilder& gradients, Value weight, Value bias, Args... arguments) {
   bool both = gradients.needed(bias);
@@ -77,7 +77,7 @@ void ConvOp::buildGradient(GradientBuilder& gradients, ValueRange results, Mutab
   }
 }
 
-/// The dual of a transposed convolution is a convolution, of the same weight: dx = conv(dy).
+/// The dual of a transposed convolution is a convolution with the same weight: dx = conv(dy).
 void ConvTransposeOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   if (!is_plain(*this)) return;
   Value dy = results[0];
@@ -89,8 +89,8 @@ void ConvTransposeOp::buildGradient(GradientBuilder& gradients, ValueRange resul
     return;
   }
   if (gradients.needed(getBias())) operands[2] = gradients.sum(dy, dims_but_channels(dy), false);
-  // Output padding is a margin at the end that no window reaches. Less than a stride of it, the convolution's
-  // rounding drops; more is taken from its padding, then cut off.
+  // Output padding is a margin at the end that no window reaches. If it is smaller than a stride, the convolution's rounding
+  // drops it; a larger one is taken from the convolution's padding, then cut off.
   SmallVector<int64_t> padding_end(getPadding());
   for (size_t i = 0; i < spatial; ++i) {
     int64_t margin = getOutputPadding()[i];
@@ -112,11 +112,11 @@ void ConvTransposeOp::buildGradient(GradientBuilder& gradients, ValueRange resul
                       .first;
 }
 
-/// With A, B the factors as they are multiplied, dA = dY · Bᵀ and dB = Aᵀ · dY.
+/// With A and B the factors as multiplied, dA = dY · Bᵀ and dB = Aᵀ · dY.
 void MatMulOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   auto rank = [](Value value) { return GradientBuilder::type(value).getRank(); };
   bool ta = getTransposeA(), tb = getTransposeB(), vector_a = rank(getA()) == 1, vector_b = rank(getB()) == 1;
-  // A vector is a matrix of one row (a) or of one column (b).
+  // A vector is a matrix with one row (a) or one column (b).
   auto as_matrix = [&](Value value, bool row) {
     ArrayRef<int64_t> shape = GradientBuilder::type(value).getShape();
     if (shape.size() != 1) return value;

@@ -31,11 +31,11 @@ DictionaryAttr sheaf::nn::activation_of(Operation* op) {
       .Default([](Operation*) { return DictionaryAttr(); });
 }
 
-/// The result serves where it tells the derivative: it often is kept anyway, by the layer that follows.
+/// The result is used if it determines the derivative: the next layer often keeps it anyway.
 static Value activation_gradient(GradientBuilder& gradients, Operation* op, Value dy) {
   DictionaryAttr activation = activation_of(op);
   bool from_result = sheaf::ir::scalar::gradient_takes_result(cast<StringAttr>(activation.get("kind")).getValue());
-  // With a negative slope the result's sign doesn't tell the argument's.
+  // With a negative slope the result's sign doesn't determine the argument's.
   if (auto leaky = dyn_cast<LeakyReluOp>(op)) from_result = !leaky.getNegativeSlope().isNegative();
   Value value = gradients.forward(from_result ? op->getResult(0) : op->getOperand(0));
   return gradients.make<ActivationBackwardOp>(dy.getType(), dy, value, activation);
@@ -104,7 +104,7 @@ SHEAF_GRADIENT(DivOp) {
     operands[1] = gradients.scale(gradients.sum_to(gradients.mul(quotient, gradients.forward(getY())), getB()), -1);
 }
 
-/// The same mask again: it follows from seed, step, layer and position.
+/// The same mask again: seed, step, layer and position determine it.
 SHEAF_GRADIENT(DropoutTrainOp) {
   if (gradients.needed(0u))
     operands[0] =

@@ -1,4 +1,4 @@
-// Duals of softmax and of norms over rows, composed of element-wise ops and means. Statistics are computed again from x.
+// Duals of softmax and of norms over rows, composed of element-wise ops and means. They compute the statistics again from x.
 #include "ir/Nn/Nn.h"
 
 using namespace mlir;
@@ -32,7 +32,7 @@ struct Normalized {
     x_hat = gradients.mul(centred, inverse_deviation);
   }
 
-  /// dx = (g - mean(g) - x̂ · mean(g · x̂)) / deviation, g being the gradient of x̂ (Ioffe and Szegedy 2015, simplified).
+  /// dx = (g - mean(g) - x̂ · mean(g · x̂)) / deviation, with g the gradient of x̂ (Ioffe and Szegedy 2015, simplified).
   Value gradient_of_x(GradientBuilder& gradients, Value g) const {
     Value projection = gradients.mul(x_hat, gradients.mean(gradients.mul(g, x_hat), dims, true));
     Value rest = gradients.sub(gradients.sub(g, gradients.mean(g, dims, true)), projection);
@@ -55,7 +55,8 @@ void LayerNormOp::buildGradient(GradientBuilder& gradients, ValueRange results, 
   operands[0] = normalized.gradient_of_x(gradients, getWeight() ? gradients.mul(dy, gradients.forward(getWeight())) : dy);
 }
 
-/// y = (x - mean) · s · weight + bias with s = 1 / √(var + eps), all of them given, along dimension 1. Statistics have no gradient.
+/// y = (x - mean) · s · weight + bias along dimension 1, with s = 1 / √(var + eps) and all of them given. Statistics have no
+/// gradient.
 void BatchNormOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   Value dy = results[0];
   const int64_t rank = gradients.type(dy).getRank();

@@ -1,4 +1,4 @@
-// Duals of what moves elements or adds them up.
+// Duals of ops that move elements or add them up.
 #include "ir/Nn/Nn.h"
 
 using namespace mlir;
@@ -7,7 +7,7 @@ using namespace sheaf::nn;
 #define SHEAF_GRADIENT(OP) \
   void OP::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands)
 
-/// Dimensions of x that a reduction keeps, or, with keepdim, all.
+/// The dimensions of x that a reduction keeps; all of them with keepdim.
 static SmallVector<int64_t> kept_dims(Value x, ArrayRef<int64_t> reduced, bool keepdim) {
   int64_t rank = GradientBuilder::type(x).getRank();
   SmallVector<int64_t> dims, normal;
@@ -42,7 +42,7 @@ SHEAF_GRADIENT(MeanOp) {
   operands[0] = gradients.broadcast(dy, x, kept_dims(x, getDims(), getKeepdim()));
 }
 
-/// Σ over what x was stretched along.
+/// Σ over the dimensions x was stretched along.
 SHEAF_GRADIENT(BroadcastOp) {
   if (!gradients.needed(0u)) return;
   ArrayRef<int64_t> shape = gradients.type(getX()).getShape();
@@ -71,7 +71,7 @@ SHEAF_GRADIENT(PermuteOp) {
   operands[0] = gradients.make<PermuteOp>(x, results[0], gradients.builder.getDenseI64ArrayAttr(inverse));
 }
 
-/// Zeros of x's shape with `part` from `begin` on along `dim`.
+/// Zeros of x's shape, with `part` from `begin` on along `dim`.
 static Value padded(GradientBuilder& gradients, Operation* op, Value part, int64_t dim, int64_t begin) {
   auto x = cast<RankedTensorType>(op->getOperand(0).getType());
   if (x.isDynamicDim(dim)) {
@@ -83,8 +83,7 @@ static Value padded(GradientBuilder& gradients, Operation* op, Value part, int64
                                attributes.getI64IntegerAttr(x.getDimSize(dim)), /*value=*/FloatAttr());
 }
 
-/// Zeros between the entries of `part` along `dim`, `step` - 1 of them after each but the last: a dimension of their own becomes
-/// longer.
+/// Inserts `step` - 1 zeros after each entry of `part` along `dim` except the last, by padding a dimension of their own.
 static Value spread(GradientBuilder& gradients, Value part, int64_t dim, int64_t step) {
   SmallVector<int64_t> shape(gradients.type(part).getShape()), apart = shape;
   const int64_t count = shape[dim];
@@ -111,7 +110,7 @@ SHEAF_GRADIENT(SliceOp) {
   const int64_t dim = *sheaf::ir::normalize_dim(getDim(), gradients.type(getX()).getRank()), count = getSize();
   int64_t begin = getBegin(), step = getStep();
   Value dy = results[0];
-  if (step < 0) {  // the last entry is the first of x's
+  if (step < 0) {  // the last entry is x's first
     Builder& attributes = gradients.builder;
     dy = gradients.make<SliceOp>(dy.getType(), dy, attributes.getI64IntegerAttr(dim), attributes.getI64IntegerAttr(count - 1),
                                  getSizeAttr(), attributes.getI64IntegerAttr(-1));
@@ -144,7 +143,7 @@ SHEAF_GRADIENT(ConcatOp) {
 SHEAF_GRADIENT(IdentityOp) {
   if (gradients.needed(0u)) operands[0] = results[0];
 }
-/// Of the further inputs only the sizes are used.
+/// Only the sizes of the further inputs are used.
 SHEAF_GRADIENT(PrintOp) {
   if (gradients.needed(0u)) operands[0] = results[0];
 }

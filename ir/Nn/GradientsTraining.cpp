@@ -22,7 +22,7 @@ SHEAF_GRADIENT(BatchNormTrainOp) {
   llvm::copy(dual->getResults(), operands.begin());
 }
 
-/// All operands' gradients come from one call, each of its operand's type; those of results that the loss doesn't
+/// One call computes the gradients of all operands, each of its operand's type. Gradients of results that the loss doesn't
 /// depend on are left out.
 SHEAF_GRADIENT(LstmTrainOp) {
   auto forward = [&](Value value) { return value ? gradients.forward(value) : Value(); };
@@ -36,7 +36,7 @@ SHEAF_GRADIENT(LstmTrainOp) {
 
 namespace {
 
-/// The same of a layer with one state; `own` are its further attributes.
+/// The same for a layer with one state; `own` are its further attributes.
 template <typename Dual>
 void one_state_gradient(auto op, GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands, auto... own) {
   auto forward = [&](Value value) { return value ? gradients.forward(value) : Value(); };

@@ -1,15 +1,15 @@
-// What the attributes of indexing ops come to for sizes that are known: shape rules and nn-lower-layers ask the same functions.
+// The attributes of indexing ops evaluated for known sizes: shape rules and nn-lower-layers ask the same functions.
 #pragma once
 
 #include "ir/Nn/Nn.h"
 
 namespace sheaf::nn {
 
-/// `size` entries: that at `begin`, then those `step` further on each.
+/// `size` entries: the one at `begin`, then each `step` further on.
 struct Range {
   int64_t begin = 0, size = 0, step = 1;
 };
-/// Of a dimension of `size` entries, as Python's x[start:end:step] has it.
+/// For a dimension of `size` entries, as Python's x[start:end:step].
 Range resolved(StridedSliceOp op, int64_t size);
 
 /// The sizes of all parts of a dimension of `size` entries.

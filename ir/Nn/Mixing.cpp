@@ -11,7 +11,7 @@ std::optional<int64_t> split_result_dim(OpOperand& operand, unsigned result, int
   const int64_t rank = cast<RankedTensorType>(operand.get().getType()).getRank();
   std::optional<int64_t> first = splits.splitDim(operand.getOperandNumber(), rank, dim);
   if (!first || result == 0) return first;
-  if (isa<LstmOp, GruOp, RnnOp>(op)) return 1;  // states are [layers·dirs, N, H], whatever batch_first says of y
+  if (isa<LstmOp, GruOp, RnnOp>(op)) return 1;  // states are [layers·dirs, N, H]; batch_first applies only to y
   if (isa<MultiheadAttentionOp>(op)) return 0;  // weights are [N, L, S]
   return first;
 }

@@ -5,11 +5,11 @@
 
 namespace sheaf::nn {
 
-/// The dimension in which result `result` of the operand's op is cut when the operand is cut along `dim`, or nullopt where the
-/// op mixes the parts. SplitOpInterface says it of result 0; further results may have their rows elsewhere.
+/// The dimension in which result `result` of the operand's op is cut when the operand is cut along `dim`, or nullopt if the op
+/// mixes the parts. SplitOpInterface gives it for result 0; further results may have their rows elsewhere.
 std::optional<int64_t> split_result_dim(mlir::OpOperand& operand, unsigned result, int64_t dim);
 
-/// On a function that nn-warn-mixing has warned of: a region of it mixes what it splits.
+/// On a function that nn-warn-mixing has warned of: one of its regions mixes what it splits.
 inline constexpr llvm::StringLiteral kMixesRows = "nn.mixes_rows";
 
 }  // namespace sheaf::nn

@@ -11,7 +11,7 @@ namespace scalar = sheaf::ir::scalar;
 using namespace sheaf::nn;
 using ir::TensorShape;
 
-/// `mask` must stretch to `scores`, as in PyTorch.
+/// `mask` must broadcast to the shape of `scores`, as in PyTorch.
 static LogicalResult require_stretching(Operation* op, const TensorShape& mask, ArrayRef<Extent> scores) {
   const int64_t rank = static_cast<int64_t>(scores.size());
   bool fits = mask.rank() <= rank;
@@ -76,7 +76,7 @@ std::optional<int64_t> MaskScoresOp::splitDim(unsigned operand, int64_t rank, in
   return aligned_split(*this, operand, rank, dim);
 }
 bool MaskScoresOp::usesCoordinates() { return getCausal().has_value(); }
-/// -∞ is added, as in PyTorch: a score that is NaN stays so.
+/// -∞ is added, as in PyTorch, so a NaN score stays NaN.
 Value MaskScoresOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   Value x = in[0], none = scalar::constant(b, loc, 0);
   Value hidden = scalar::constant(b, loc, -std::numeric_limits<double>::infinity());
@@ -93,7 +93,7 @@ Value MaskScoresOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   where(b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sle, key, position));
   return x;
 }
-/// Where a key is hidden, the softmax behind gives no gradient.
+/// The softmax behind gives hidden keys no gradient.
 void MaskScoresOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   if (gradients.needed(0u)) operands[0] = results[0];
   if (getMask() && gradients.needed(1u)) operands[1] = gradients.sum_to(results[0], getMask());

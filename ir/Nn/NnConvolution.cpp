@@ -18,7 +18,7 @@ LogicalResult conv_shapes(Operation* op, ArrayRef<int64_t> stride, ArrayRef<Tens
   return library_shapes(op, operands, results);
 }
 
-/// What stands in the padding must come from the input: torch.nn.functional.pad's limits.
+/// The padding must be filled from the input: torch.nn.functional.pad's limits.
 LogicalResult check_border(ConvOp op, const TensorShape& x) {
   auto mode = op->getAttrOfType<StringAttr>(kPaddingMode);
   if (!mode) return success();
@@ -36,7 +36,7 @@ LogicalResult check_border(ConvOp op, const TensorShape& x) {
   return success();
 }
 
-/// Cutting x along the batch cuts the result; along channels or space it mixes.
+/// Cutting x along the batch cuts the result; along channels or space it mixes the parts.
 std::optional<int64_t> batch_split(unsigned operand, int64_t rank, int64_t spatial, int64_t dim) {
   return operand == 0 && rank == spatial + 2 && dim == 0 ? std::optional<int64_t>(0) : std::nullopt;
 }
@@ -58,7 +58,7 @@ std::optional<int64_t> ConvTransposeOp::splitDim(unsigned operand, int64_t rank,
   return batch_split(operand, rank, getStride().size(), dim);
 }
 
-// Training. Here the batch dimension is always there.
+// Training. The batch dimension is always present here.
 
 LogicalResult ConvBackwardDataOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   return conv_shapes(*this, getStride(), operands, results);

@@ -1,4 +1,4 @@
-// Shapes, splitting and folding of element-wise ops. Their scalar definitions stand in NnScalar.cpp.
+// Shapes, splitting and folding of element-wise ops. Their scalar definitions are in NnScalar.cpp.
 #include "ir/Nn/ShapeRules.h"
 
 using namespace mlir;
@@ -40,7 +40,7 @@ LogicalResult CastOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImp
 std::optional<int64_t> CastOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return aligned_split(*this, operand, rank, dim);
 }
-/// To the type that it has already.
+/// A cast to the type it already has.
 OpFoldResult CastOp::fold(FoldAdaptor) { return getX().getType() == getY().getType() ? getX() : OpFoldResult(); }
 
 LogicalResult ExpandOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {

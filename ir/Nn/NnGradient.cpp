@@ -1,4 +1,4 @@
-// Shapes, splitting and scalar definitions of what gradients and losses are composed of.
+// Shapes, splitting and scalar definitions of the ops that gradients and losses are composed of.
 #include "ir/Nn/ShapeRules.h"
 #include "ir/ScalarArithmetic.h"
 
@@ -127,7 +127,7 @@ Value DropoutTrainOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   auto integer = [&](int64_t value) -> Value { return b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(value)); };
   auto in_mask = [&](int64_t dim) { return !getMaskDims() || llvm::is_contained(*getMaskDims(), dim); };
   bool by_rows = false;
-  // The size of the dimension that depends on the batch isn't known: counted outermost, it isn't needed.
+  // The size of the batch dimension is unknown; counted as the outermost one, it isn't needed.
   Value position = integer(0);
   for (int64_t i = 0; i < type.getRank(); ++i)
     if (type.isDynamicDim(i) && in_mask(i)) position = coordinates[i], by_rows = true;
@@ -183,7 +183,7 @@ Value TargetWeightsOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   };
   Value is_class = b.create<arith::CmpIOp>(loc, CmpIPredicate::eq, t, c);
   Value weight = select(is_class, scalar::constant(b, loc, 1 - smoothing + smoothing / classes), smoothing / classes);
-  // A negative index is a large unsigned one.
+  // Read as unsigned, a negative index is large.
   weight = select(compare(CmpIPredicate::ult, t, classes), weight, std::numeric_limits<double>::quiet_NaN());
   return select(compare(CmpIPredicate::ne, t, static_cast<int64_t>(getIgnoreIndex())), weight, 0);
 }

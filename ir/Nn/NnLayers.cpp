@@ -28,7 +28,7 @@ std::optional<int64_t> MatMulOp::splitDim(unsigned operand, int64_t rank, int64_
   return full_rank - rank + std::min(dim, rank - 2);
 }
 
-/// Of a norm over the last dimensions, which are `shape`; weight and bias have it too.
+/// For a norm over the last dimensions, whose sizes are `shape`; weight and bias have the same sizes.
 static LogicalResult row_norm_shape(Operation* op, ArrayRef<int64_t> shape, ArrayRef<TensorShape> operands,
                                     SmallVectorImpl<TensorShape>& results) {
   const TensorShape& x = operands[0];
@@ -114,7 +114,7 @@ std::optional<int64_t> EmbeddingOp::splitDim(unsigned operand, int64_t, int64_t 
   return operand == 0 ? std::optional<int64_t>(dim) : std::nullopt;
 }
 
-/// attn_mask is [L, S] or [N·heads, L, S], key_padding_mask [N, S]; both without N where the inputs have none.
+/// attn_mask is [L, S] or [N·heads, L, S], key_padding_mask [N, S]; without a batch dimension, both lack N.
 static LogicalResult require_masks(MultiheadAttentionOp op, ArrayRef<TensorShape> masks, ArrayRef<Extent> weights) {
   const Extent length = weights[weights.size() - 2], keys = weights.back();
   const int64_t heads = op.getNumHeads();

@@ -15,7 +15,7 @@ LogicalResult pool_shapes(Operation* op, ArrayRef<TensorShape> operands, SmallVe
   return library_shapes(op, operands, results);
 }
 
-/// Of a layer, which may be over one or three spatial dimensions; nn-lower-layers leaves those over two.
+/// For a layer over one, two or three spatial dimensions; after nn-lower-layers only two remain.
 std::optional<int64_t> layer_split(Operation* op, int64_t rank, int64_t dim) {
   return dim < rank - spatial_dims(*op).value_or(2) ? std::optional<int64_t>(dim) : std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Element types: names, casts, and what sums are kept in.
+// Element types: names, casts, and the types sums are kept in.
 #include "ir/Nn/Nn.h"
 
 using namespace mlir;

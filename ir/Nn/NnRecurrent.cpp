@@ -20,7 +20,7 @@ LogicalResult recurrent_shapes(Op op, ArrayRef<TensorShape> operands, SmallVecto
   return library_shapes(op, operands, results);
 }
 
-/// The batch dimension of x (1, or 0 if batch_first) and of the states (1) is cut into that of y.
+/// The batch dimension of x (1, or 0 if batch_first) and of the states (1) becomes that of y.
 template <typename Op>
 std::optional<int64_t> recurrent_split(Op op, unsigned operand, int64_t rank, int64_t dim) {
   int64_t batch = op.getBatchFirst() ? 0 : 1;
@@ -49,7 +49,7 @@ std::optional<int64_t> RnnOp::splitDim(unsigned operand, int64_t rank, int64_t d
   return recurrent_split(*this, operand, rank, dim);
 }
 
-// In training a workspace comes after the layer's results.
+// In training a workspace follows the layer's results.
 
 LogicalResult LstmTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   return recurrent_shapes(*this, operands, results);

@@ -108,7 +108,7 @@ std::optional<int64_t> ChannelShuffleOp::splitDim(unsigned, int64_t, int64_t dim
   return dim == 1 ? std::nullopt : std::optional<int64_t>(dim);
 }
 
-/// Places of a window along H or W, at least 1. `at`: 0 or 1.
+/// The number of windows along H (`at` 0) or W (1), at least 1.
 template <typename Op>
 static FailureOr<int64_t> places_along(Op op, int64_t size, size_t at) {
   for (ArrayRef<int64_t> list : {op.getKernelSize(), op.getDilation(), op.getPadding(), op.getStride()})

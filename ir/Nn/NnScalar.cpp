@@ -1,5 +1,5 @@
-// Scalar definitions of element-wise ops: what one element of the result is. Generated kernels for every target
-// are made from these, alone or fused. The arithmetic itself stands in ir/Scalars.h.
+// Scalar definitions of element-wise ops: how to compute one element of the result. Generated kernels for every target are made
+// from these, alone or fused. The arithmetic itself is in ir/Scalars.h.
 #include "ir/ScalarExpression.h"
 #include "ir/Nn/Nn.h"
 
@@ -32,7 +32,7 @@ SHEAF_SCALAR(CastOp) {
   return scalar::cast(b, loc, in[0], from.isUnsignedInteger() || from.isInteger(1), element, to.isUnsignedInteger());
 }
 SHEAF_SCALAR(ExpandOp) { return in[0]; }
-// Of floats or integers.
+// For floats or integers.
 SHEAF_SCALAR(AddOp) { return (scalar::Expression{&b, loc, in[0]} + scalar::Expression{&b, loc, in[1]}).value; }
 SHEAF_SCALAR(SubOp) { return (scalar::Expression{&b, loc, in[0]} - scalar::Expression{&b, loc, in[1]}).value; }
 SHEAF_SCALAR(MulOp) { return (scalar::Expression{&b, loc, in[0]} * scalar::Expression{&b, loc, in[1]}).value; }
@@ -41,7 +41,7 @@ SHEAF_SCALAR(ExpOp) { return b.create<math::ExpOp>(loc, in[0]); }
 SHEAF_SCALAR(RsqrtOp) { return scalar::batch_norm_factor(b, loc, /*gamma=*/Value(), in[0], getEps().convertToDouble()); }
 
 SHEAF_SCALAR(BatchNormOp) {
-  // Operands: x, mean, var, then weight and bias where present.
+  // Operands: x, mean, var, then weight and bias if present.
   unsigned next = 3;
   Value weight = getWeight() ? in[next++] : Value(), bias = getBias() ? in[next] : Value();
   return scalar::batch_norm(b, loc, in[0], in[1], in[2], weight, bias, getEps().convertToDouble());
@@ -51,7 +51,7 @@ SHEAF_SCALAR(FoldWeightOp) {
   return b.create<arith::MulFOp>(loc, in[0], factor);
 }
 SHEAF_SCALAR(FoldBiasOp) {
-  // The batch norm of the convolution's bias. Operands: mean, var, then its bias, weight and bias where present.
+  // The batch norm of the convolution's bias. Operands: mean, var, then the convolution's bias, and weight and bias if present.
   unsigned next = 2;
   Value x = getBias0() ? in[next++] : scalar::constant(b, loc, 0);
   Value weight = getWeight() ? in[next++] : Value(), bias = getBias() ? in[next] : Value();

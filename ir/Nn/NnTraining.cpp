@@ -24,7 +24,7 @@ std::optional<int64_t> LinearBackwardWeightOp::splitDim(unsigned, int64_t, int64
 LogicalResult BatchNormTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   return library_shapes(*this, operands, results);
 }
-/// y is cut as x is: each replica normalises with the statistics of its own chunk, which is what DataParallel means.
+/// y is cut as x is: each replica normalises with the statistics of its own chunk, as DataParallel does.
 std::optional<int64_t> BatchNormTrainOp::splitDim(unsigned operand, int64_t, int64_t dim) {
   return operand == 0 && dim != 1 ? std::optional<int64_t>(dim) : std::nullopt;
 }

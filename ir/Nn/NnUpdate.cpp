@@ -1,4 +1,4 @@
-// Shapes and scalar definitions of running statistics and optimisers. The arithmetic stands in ir/ScalarOptimizers.cpp.
+// Shapes and scalar definitions of running statistics and optimisers. The arithmetic is in ir/ScalarOptimizers.cpp.
 #include "ir/Nn/ShapeRules.h"
 #include "ir/ScalarArithmetic.h"
 
@@ -8,7 +8,7 @@ namespace scalar = sheaf::ir::scalar;
 using namespace sheaf::nn;
 using ir::TensorShape;
 
-/// The first `tensors` operands have one shape, which is the result's; the others are scalars.
+/// The first `tensors` operands and the result have one shape; the others are scalars.
 static LogicalResult update_shape(Operation* op, unsigned tensors, ArrayRef<TensorShape> operands,
                                   SmallVectorImpl<TensorShape>& results) {
   if (failed(require_float(op, operands.take_front(tensors)))) return failure();
@@ -20,7 +20,7 @@ static LogicalResult update_shape(Operation* op, unsigned tensors, ArrayRef<Tens
   return success();
 }
 
-/// The gradient that an optimiser works with: negated to maximise, plus the weight decay.
+/// The gradient an optimiser works with: negated to maximise, plus the weight decay.
 static Value gradient(OpBuilder& b, Location loc, Value g, Value p, double weight_decay, bool maximize) {
   if (maximize) g = scalar::neg(b, loc, g);
   return weight_decay != 0 ? scalar::penalised_gradient(b, loc, g, p, weight_decay) : g;

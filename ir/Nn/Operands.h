@@ -1,5 +1,5 @@
-// An nn op as a step of a plan has it: the roles of its operands, its attributes, and, where it is a library's operation, its
-// row in runtime/ops.
+// An nn op as a step of a plan has it: the roles of its operands, its attributes and, if it is a library operation, its row in
+// runtime/ops.
 #pragma once
 
 #include "ir/Shapes.h"
@@ -8,13 +8,13 @@
 
 namespace sheaf::nn {
 
-/// The operation that a library has of this op's name; none if the op is no library's.
+/// The library operation with this op's name; none if there isn't one.
 std::optional<Op> library_op(mlir::Operation& op);
 
 /// Over how many dimensions of an image a library op's windows move; none if it has no windows.
 std::optional<int64_t> spatial_dims(mlir::Operation& op);
 
-/// The roles of an op's operands, as docs/steps.md names them; "x", "x1", … where nothing better is known.
+/// The roles of an op's operands, as docs/steps.md names them; "x", "x1", … if it has no better names.
 std::vector<std::string> operand_roles(mlir::Operation& op);
 
 /// An op's attributes as JSON, without those of passes (`nn.reason`) and of MLIR itself.

@@ -1,4 +1,5 @@
-// Phases of a training step in locations: what makes ops of one says so there, since locations outlive rewrites.
+// Phases of a training step in locations: whoever creates the ops of a phase marks them there, since locations survive
+// rewrites.
 #pragma once
 
 #include "runtime/plan/phase.h"
@@ -11,10 +12,10 @@ namespace sheaf::nn {
 /// `loc` in `phase`, which must be no earlier than its own.
 mlir::Location in_phase(mlir::Location loc, Phase phase);
 
-/// The latest phase in `loc`; forward where it says nothing.
+/// The latest phase in `loc`; forward if it has none.
 Phase phase_of(mlir::Location loc);
 
-/// Puts all ops from `first` up to `last` into `phase`, with those in their regions.
+/// Puts all ops from `first` up to `last`, and those in their regions, into `phase`.
 void set_phase(mlir::Block::iterator first, mlir::Block::iterator last, Phase phase);
 
 }  // namespace sheaf::nn

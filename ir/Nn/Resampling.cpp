@@ -9,13 +9,13 @@ namespace sheaf::nn {
 
 namespace {
 
-/// What stands where a row has nothing: an entry of weight 0 is read all the same, and NaN in it counts.
+/// What to read where a row has no entry: an entry with weight 0 is still read, and a NaN in it counts.
 constexpr double kUnread = -0.0;
 
 /// The entries of a matrix's rows, by column.
 using SparseRows = std::vector<std::map<int64_t, double>>;
 
-/// PyTorch computes positions in float32, for images of float32: which entry is nearest hangs on it.
+/// PyTorch computes positions in float32 for float32 images; which entry is nearest depends on it.
 float position_in(int64_t j, float scale, bool align_corners, bool cubic) {
   if (align_corners) return scale * static_cast<float>(j);
   const float at = scale * (static_cast<float>(j) + 0.5f) - 0.5f;
@@ -30,7 +30,7 @@ std::array<double, 4> cubic_weights(double t) {
   return {far(t + 1), near(t), near(1 - t), far(2 - t)};
 }
 
-/// Rows as wide as the widest; entries inside [0, columns).
+/// All rows get the width of the widest, with entries inside [0, columns).
 Band banded(const SparseRows& rows, int64_t columns) {
   int64_t taps = 1;
   for (const auto& row : rows)

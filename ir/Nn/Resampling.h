@@ -5,8 +5,8 @@
 
 namespace sheaf::nn {
 
-/// Row j of a matrix is 0 but for its entries from column starts[j] on: a row of `weights`, all of one length. A weight of -0 stands
-/// where the row has no entry.
+/// Row j of a matrix is 0 except for its entries from column starts[j] on: a row of `weights`, all of one length. A weight of
+/// -0 means that the row has no entry there.
 struct Band {
   llvm::SmallVector<int64_t> starts;
   llvm::SmallVector<double> weights;
@@ -14,17 +14,17 @@ struct Band {
   int64_t taps() const { return static_cast<int64_t>(weights.size() / starts.size()); }
 };
 
-/// The other way round: of a matrix with `columns` columns.
+/// The transpose, for a matrix with `columns` columns.
 Band transposed(const Band& matrix, int64_t columns);
 
-/// A spatial dimension's new size, and how many entries of the old one an entry of it is wide.
+/// A spatial dimension's new size, and the width of its entries in old ones.
 struct Resized {
   int64_t size = 0;
   double scale = 1;
 };
 Resized resized(UpsampleOp op, int64_t size, int64_t spatial_dim);
 
-/// For how many spatial dimensions a mode is; 0: any number.
+/// The number of spatial dimensions a mode is for; 0: any number.
 int64_t spatial_of(llvm::StringRef mode);
 
 /// What an upsampling does along one dimension.

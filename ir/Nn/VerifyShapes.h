@@ -5,7 +5,7 @@
 
 namespace sheaf::ir {
 
-/// The verifier of ShapeOpInterface: result types must be those that the shape function gives.
+/// The verifier of ShapeOpInterface: result types must be those the shape function gives.
 llvm::LogicalResult verifyShapes(mlir::Operation* op);
 
 }  // namespace sheaf::ir

@@ -36,7 +36,7 @@ mlir::Value move_to(OpBuilder& builder, mlir::Value value, Attribute to, StringR
   };
   auto home = dyn_cast<dist::ReplicatedAttr>(from);
   if (!home && !isa<dist::ReplicatedAttr>(to)) return move(dist::TransferOp(), value, to);
-  // Between groups: by way of the host.
+  // Between groups, the value goes through the host.
   if (home && isa<dist::ReplicatedAttr>(to)) value = move(dist::FirstOp(), value, dist::HostAttr::get(builder.getContext()));
   if (isa<dist::ReplicatedAttr>(to)) return move(dist::ReplicateOp(), value, to);
   return move(dist::FirstOp(), value, to);

@@ -8,7 +8,7 @@ using dist::PlacedType;
 namespace {
 
 Attribute gradient_layout(Attribute layout) {
-  // Each replica has a part of the gradient of a value that all replicas use.
+  // Each replica has part of the gradient of a value that all replicas use.
   if (auto replicated = dyn_cast<dist::ReplicatedAttr>(layout))
     return dist::PartialAttr::get(layout.getContext(), replicated.getGroup());
   return layout;
@@ -77,7 +77,7 @@ SmallVector<mlir::Value> BodyGradient::finish(OpBuilder& builder) {
 
 void BodyGradient::accumulate(mlir::Value forward, mlir::Value gradient) {
   mlir::Type element = cast<RankedTensorType>(forward.getType()).getElementType();
-  // A value that a cast made narrow has a wide gradient: a weight's is summed in f32, for an f32 parameter.
+  // A value that a cast narrowed has a wide gradient: a weight's gradient is summed in f32, for an f32 parameter.
   if (forward.getDefiningOp<nn::CastOp>()) element = nn::sum_type(element);
   gradient = nn::cast_to(builder_, gradient.getLoc(), gradient, element);
   mlir::Value& sum = gradients_[forward];

@@ -8,22 +8,22 @@ namespace sheaf::passes {
 /// Builds the dual of one apply or parallel_apply: a body of its own, whose arguments are found on the way.
 class BodyGradient {
  public:
-  /// `gradients`: by result of `apply`, null if there is none. `active`: values that depend on what is differentiated by.
-  /// `parameters_alone`: what ForwardValues takes.
+  /// `gradients`: by result of `apply`, null if there is none. `active`: values that depend on the variables of
+  /// differentiation. `parameters_alone`: for ForwardValues.
   BodyGradient(mlir::Operation* apply, llvm::ArrayRef<mlir::Value> gradients, const llvm::DenseSet<mlir::Value>& active,
                const ir::KnownValues& parameters_alone);
 
   llvm::LogicalResult run();
 
-  /// Puts the dual at `builder`'s position: first the further results that the forward body must give, then the new op. Returns
-  /// the gradients by operand of the forward op, null if there is none. `apply` may be replaced.
+  /// Puts the dual at `builder`'s position: first the further results that the forward body must yield, then the new op.
+  /// Returns the gradients by operand of the forward op, null if there is none. `apply` may be replaced.
   llvm::SmallVector<mlir::Value> finish(mlir::OpBuilder& builder);
 
  private:
   mlir::Block& forward_body() { return apply_->getRegion(0).front(); }
   void accumulate(mlir::Value forward, mlir::Value gradient);
   llvm::LogicalResult visit(mlir::Operation& op);
-  /// Values of the forward body that the dual needs and that don't leave it yet become results: the op is rebuilt.
+  /// Forward values that the dual needs and that don't leave the body yet become results: the op is rebuilt.
   mlir::Operation* export_values();
 
   mlir::Operation* apply_;
@@ -32,7 +32,7 @@ class BodyGradient {
   mlir::Region region_;
   mlir::Block* body_;
   ForwardValues forward_;
-  llvm::SmallVector<mlir::Value> inputs_;               ///< of the dual: gradients; behind them comes what forward_ keeps
+  llvm::SmallVector<mlir::Value> inputs_;               ///< of the dual: gradients, followed by what forward_ keeps
   llvm::DenseMap<mlir::Value, mlir::Value> gradients_;  ///< by value of the forward body
 };
 

@@ -1,4 +1,4 @@
-// dist-collect-updates: values that layers assign to their buffers leave the layers' bodies and become the program's results.
+// dist-collect-updates: turns the values that layers assign to their buffers into results of the program.
 #include "passes/dist/Apply.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,7 +12,7 @@ using dist::PlacedType;
 
 namespace {
 
-/// The function's argument that `value` holds, through replicates and transfers; null if there is none.
+/// The function's argument that `value` holds, seen through replicates and transfers; null if there is none.
 BlockArgument argument_behind(mlir::Value value) {
   while (auto* op = value.getDefiningOp()) {
     if (!isa<dist::ReplicateOp, dist::TransferOp>(op)) return {};
@@ -56,7 +56,7 @@ struct DistCollectUpdates : impl::DistCollectUpdatesBase<DistCollectUpdates> {
         names.push_back(function.getArgAttr(buffer.getArgNumber(), nn::kName));
       }
     }
-    // What was returned so far may come from an op that has been rebuilt.
+    // An earlier result may come from an op that has been rebuilt.
     SmallVector<mlir::Value> results(end->getOperands());
     llvm::append_range(results, updates);
     end->setOperands(results);
@@ -64,7 +64,7 @@ struct DistCollectUpdates : impl::DistCollectUpdatesBase<DistCollectUpdates> {
     function.setType(builder.getFunctionType(function.getArgumentTypes(), end->getOperandTypes()));
   }
 
-  /// `value` where `buffer` lives.
+  /// `value`, moved to where `buffer` lives.
   static mlir::Value bring_home(OpBuilder& builder, mlir::Value value, BlockArgument buffer) {
     auto type = cast<PlacedType>(value.getType());
     if (type == buffer.getType()) return value;

@@ -32,7 +32,7 @@ mlir::Value ForwardValues::keep(mlir::Value value) {
 }
 
 mlir::Value ForwardValues::known(mlir::Value value, Checkpoints around) {
-  // What somebody outside of its checkpoint needs is there for those inside, too.
+  // Values needed outside their checkpoint are also available inside it.
   if (mlir::Value argument = arguments_.lookup(value)) return argument;
   Operation* maker = value.getDefiningOp();
   if (!maker || parameters_alone_.lookup(value)) return keep(value);
@@ -47,7 +47,7 @@ mlir::Value ForwardValues::known(mlir::Value value, Checkpoints around) {
 
 mlir::Value ForwardValues::get(mlir::Value value, Checkpoints around) {
   if (mlir::Value found = known(value, around)) return found;
-  // All that it takes, without recursion: a checkpoint may hold any number of layers.
+  // Collects everything it depends on, without recursion: a checkpoint may hold any number of layers.
   llvm::SetVector<Operation*> ops;
   ops.insert(value.getDefiningOp());
   for (size_t i = 0; i < ops.size(); ++i)
@@ -63,7 +63,7 @@ void ForwardValues::make(Operation* op, Checkpoints around) {
   IRMapping mapping;
   for (mlir::Value operand : op->getOperands()) mapping.map(operand, get(operand, around));
   auto& made = recomputed_[around.back()];
-  if (isa<nn::PrintOp>(op)) {  // what is computed twice is printed once
+  if (isa<nn::PrintOp>(op)) {  // a value that is computed twice is printed once
     made[op->getResult(0)] = mapping.lookup(op->getOperand(0));
     return;
   }

@@ -1,4 +1,4 @@
-// Where parameters of a parallel region live with strategies that keep them there (docs/strategies.md).
+// Where parameters of a parallel region live under strategies that keep them there (docs/strategies.md).
 #pragma once
 
 #include "passes/Passes.h"
@@ -7,14 +7,14 @@
 
 namespace sheaf::passes {
 
-/// A parameter that one region's replicas use and nobody else does.
+/// A parameter that only one region's replicas use.
 struct RegionParameter {
   mlir::BlockArgument value;
-  dist::ReplicatedAttr copies;  ///< the layout of what the replicas use
-  dist::ReduceOp gradient;      ///< its gradient as it comes to its home; null: the loss doesn't depend on it
+  dist::ReplicatedAttr copies;  ///< the layout of the value the replicas use
+  dist::ReduceOp gradient;      ///< its gradient as it reaches its home; null: the loss doesn't depend on it
 };
 
-/// Those of a function with gradients. Not among them: one whose gradient isn't the sum over the region's replicas alone.
+/// The homes of a function with gradients. Excludes parameters whose gradient isn't just the sum over the region's replicas.
 std::vector<RegionParameter> region_parameters(mlir::func::FuncOp function);
 
 /// Gives the parameter's argument the layout `home`.
@@ -33,7 +33,8 @@ void collect(dist::ReduceOp reduce, mlir::Attribute to, llvm::StringRef reason) 
   reduce.erase();
 }
 
-/// After the rewrite: the function's type is that of its body; a warning if no parameter was found, `parameters` of them.
+/// Finishes the rewrite: sets the function's type to that of its body, and warns if no parameter was found, `parameters` being
+/// their number.
 void finish_homes(mlir::func::FuncOp function, size_t parameters, Strategy strategy);
 
 }  // namespace sheaf::passes

@@ -1,4 +1,4 @@
-// dist-merge-applies: ops that one device runs without interruption become one dist.apply.
+// dist-merge-applies: merges ops that one device runs without interruption into one dist.apply.
 #include "passes/Passes.h"
 
 #include "llvm/ADT/BitVector.h"
@@ -11,14 +11,14 @@ using namespace mlir;
 
 namespace {
 
-/// Where an apply or parallel_apply runs: its place or its group; null for other ops.
+/// The place or group where an apply or parallel_apply runs; null for other ops.
 Attribute place_of(Operation& op) {
   if (auto apply = dyn_cast<dist::ApplyOp>(op)) return apply.getPlace();
   if (auto apply = dyn_cast<dist::ParallelApplyOp>(op)) return apply.getGroupAttr();
   return {};
 }
 
-/// An input that the op has twice (because two equal scatters became one, say) becomes one.
+/// If the op has an input twice (because two equal scatters were merged, say), the two become one.
 void drop_repeated_inputs(Operation* op) {
   Block& body = op->getRegion(0).front();
   BitVector repeated(op->getNumOperands());
@@ -33,15 +33,15 @@ void drop_repeated_inputs(Operation* op) {
   op->eraseOperands(repeated);
 }
 
-/// One op instead of several, at the place of the last. Inputs that they share become one. All are merged together, because
-/// merging one by one would rebuild what has been merged so far each time.
+/// Merges several ops into one, at the place of the last. Shared inputs become one. All are merged together: merging one by one
+/// would rebuild everything merged so far each time.
 void merge(ArrayRef<Operation*> members) {
   for (Operation* member : members) drop_repeated_inputs(member);
   Operation *first = members.front(), *last = members.back();
   Block& body = first->getRegion(0).front();
   Operation* yield = body.getTerminator();
   SmallVector<mlir::Value> inputs(first->getOperands());
-  DenseMap<mlir::Value, mlir::Value> inside;  // of the merged body, by what it is outside
+  DenseMap<mlir::Value, mlir::Value> inside;  // in the merged body, by the value outside
   for (auto [input, argument] : llvm::zip(inputs, body.getArguments())) inside[input] = argument;
   for (auto [result, value] : llvm::zip(first->getResults(), yield->getOperands())) inside[result] = value;
   for (Operation* member : members.drop_front()) {
@@ -80,13 +80,13 @@ void merge(ArrayRef<Operation*> members) {
   for (Operation* member : llvm::reverse(members)) member->erase();
 }
 
-/// The ops that one place runs until another op needs a result of theirs.
+/// The ops that one place runs until another op needs one of their results.
 struct Group {
   SmallVector<Operation*> members;
   bool closed = false;
 };
 
-/// The function's applies and parallel_applies in order, as groups that can each be one op where their last member stands.
+/// The function's applies and parallel_applies in order, in groups that can each become one op at their last member's position.
 std::vector<Group> groups_of(Block& block) {
   std::vector<Group> groups;
   DenseMap<Attribute, size_t> latest;   // group by place

@@ -9,7 +9,7 @@
 
 namespace sheaf::passes {
 
-/// An optimiser's arguments, PyTorch's (frontend/signatures.cpp has their names and defaults).
+/// An optimiser's arguments: PyTorch's (frontend/signatures.cpp has their names and defaults).
 struct OptimizerArguments {
   mlir::DictionaryAttr dictionary;
   llvm::StringRef type() const;
@@ -18,14 +18,14 @@ struct OptimizerArguments {
   bool flag(llvm::StringRef name) const;
 };
 
-/// A 0-dimensional operand of updates: a setting of the step (docs/training.md), or what `of_step` computes from the setting
-/// `step`.
+/// A 0-dimensional operand of updates: a setting of the step (docs/training.md), or the value that `of_step` computes from the
+/// setting `step`.
 struct OptimizerScalar {
   llvm::StringRef name;
   std::function<mlir::Value(mlir::OpBuilder&, mlir::Location, mlir::Value step)> of_step = nullptr;
 };
 
-/// What an update is built from, by name: "parameter", "gradient", the states and the scalars.
+/// The operands of an update by name: "parameter", "gradient", the states and the scalars.
 using UpdateOperands = llvm::StringMap<mlir::Value>;
 
 struct Optimizer {

@@ -1,4 +1,4 @@
-// dist-partition: nn programs become dist programs, in which every movement between places is an op.
+// dist-partition: turns nn programs into dist programs, in which every movement between places is an op.
 #include "ir/Analysis/ShapeAnalysis.h"
 #include "passes/Passes.h"
 
@@ -13,7 +13,7 @@ using dist::PlacedType;
 
 namespace {
 
-/// Rewrites one function; its state is where each nn value is to be found.
+/// Rewrites one function. Its state says where each nn value is.
 class Partitioner {
  public:
   Partitioner(func::FuncOp function, SymbolTable& symbols)
@@ -36,7 +36,7 @@ class Partitioner {
   }
 
  private:
-  /// Inputs arrive on the host. A parameter lives where it is first used: with the replicas, on the first of them.
+  /// Inputs arrive on the host. A parameter lives where it is first used; if replicas use it first, on the first of them.
   void place_arguments(Block& block) {
     for (BlockArgument argument : block.getArguments()) {
       auto role = function_.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kRole);
@@ -74,7 +74,7 @@ class Partitioner {
     return cast<RankedTensorType>(value.getType());
   }
 
-  /// Moves a placed value into `layout` by an `Op`, once for all its users.
+  /// Moves a placed value into `layout` with an `Op`, once for all its users.
   template <typename Op>
   mlir::Value move(mlir::Value value, RankedTensorType tensor, Attribute layout, mlir::Location loc,
                    const std::string& reason) {
@@ -130,7 +130,7 @@ class Partitioner {
     builder_.create<dist::YieldOp>(region.getParentOp()->getLoc(), yielded);
   }
 
-  /// The group gets the layer's name, made a legal and unused symbol.
+  /// The group is named after the layer, made into a legal and unused symbol.
   FlatSymbolRefAttr create_group(nn::DataParallelOp parallel) {
     OpBuilder::InsertionGuard guard(builder_);
     builder_.setInsertionPoint(function_);
@@ -172,7 +172,7 @@ class Partitioner {
             "every replica of '" + parallel.getName().str() + "' needs a copy of the module's parameters and buffers"));
       }
     });
-    // Only values that somebody uses leave the replicas.
+    // Only values with users leave the replicas.
     SmallVector<mlir::Value> yielded, results;
     SmallVector<mlir::Type> types;
     for (auto [result, value] : llvm::zip(parallel.getOutputs(), body.getTerminator()->getOperands())) {

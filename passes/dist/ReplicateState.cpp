@@ -1,4 +1,4 @@
-// dist-replicate-state: each replica keeps the parameters that it uses, and updates them.
+// dist-replicate-state: each replica keeps the parameters it uses, and updates them.
 #include "passes/dist/Homes.h"
 
 namespace sheaf::passes {

@@ -1,4 +1,4 @@
-// dist-simplify: movements that change nothing go.
+// dist-simplify: removes movements that change nothing.
 #include "ir/Analysis/ShapeAnalysis.h"
 #include "passes/Passes.h"
 
@@ -20,7 +20,7 @@ const sheaf::Symbol* find_symbol(const ir::ShapeAnalysis& shapes, const std::str
   return nullptr;
 }
 
-/// Groups that have become others. Types still name the old ones until the sweep's end.
+/// Groups that have been replaced. Types still name the old ones until the end of the sweep.
 class Renamed {
  public:
   FlatSymbolRefAttr now(FlatSymbolRefAttr group) const {
@@ -41,8 +41,8 @@ class Renamed {
   DenseMap<StringAttr, FlatSymbolRefAttr> to_;  ///< by name
 };
 
-/// Whether every input that `group` scatters has `total` rows along its split dimension: then the group has as
-/// many replicas as any other group over the same devices that splits `total`.
+/// Whether every input that `group` scatters has `total` rows along its split dimension. If so, the group has as many replicas
+/// as any other group over the same devices that splits `total`.
 bool splits_only(func::FuncOp function, const ir::ShapeAnalysis& shapes, const Renamed& renamed, FlatSymbolRefAttr group,
                  const Extent& total) {
   return llvm::all_of(function.getOps<dist::ScatterOp>(), [&](dist::ScatterOp scatter) {
@@ -51,9 +51,9 @@ bool splits_only(func::FuncOp function, const ir::ShapeAnalysis& shapes, const R
   });
 }
 
-/// gather(@a) then scatter(@b), in the same chunks over the same devices: @b becomes @a and both ops go (the
-/// gather stays if somebody else needs the whole). Returns whether one was found; fails where shapes don't fit.
-/// What a cancellation leaves has the sizes that it had, so all of a sweep read one analysis.
+/// gather(@a) followed by scatter(@b) in the same chunks over the same devices: @b becomes @a and both ops go (the gather stays
+/// if another op needs the whole value). Returns whether one was found; fails if shapes don't fit. Values keep their sizes, so
+/// the whole sweep reads one analysis.
 FailureOr<bool> cancel(ModuleOp module, func::FuncOp function) {
   ir::ShapeAnalysis shapes;
   if (failed(shapes.run(function))) return failure();
@@ -70,8 +70,8 @@ FailureOr<bool> cancel(ModuleOp module, func::FuncOp function) {
     auto group_a = symbols.lookup<dist::GroupOp>(kept.getAttr());
     auto group_b = symbols.lookup<dist::GroupOp>(dropped.getAttr());
     if (group_a.getDeviceIdsAttr() != group_b.getDeviceIdsAttr()) continue;
-    // The chunks agree only where the replica's size is the chunk itself, not a multiple of it: chunks of 2·B rows
-    // are not twice the chunks of B.
+    // The chunks agree only if the replica's size is the chunk itself and not a multiple of it: chunks of 2·B rows are not
+    // twice the chunks of B.
     const Extent& local = shapes.of(gather.getInput()).dims[from.getDim()];
     const Extent& total = shapes.of(gather.getOutput()).dims[from.getDim()];
     if (local.constant != 0 || local.terms.size() != 1 || local.terms.begin()->second != 1) continue;
@@ -89,7 +89,7 @@ FailureOr<bool> cancel(ModuleOp module, func::FuncOp function) {
   return found;
 }
 
-/// Equal movements become one. Bodies are left alone: what layers compute is not this pass's business.
+/// Merges equal movements. Bodies are left alone: what layers compute is not this pass's business.
 void merge_equal(func::FuncOp function) {
   DenseMap<std::pair<mlir::Value, mlir::Type>, SmallVector<Operation*>> seen;
   for (Operation& op : llvm::make_early_inc_range(function.getBody().front())) {
@@ -105,7 +105,7 @@ void merge_equal(func::FuncOp function) {
   }
 }
 
-/// Results of apply and parallel_apply that nobody uses, and inputs that their bodies don't use.
+/// Removes unused results of apply and parallel_apply, and inputs their bodies don't use.
 template <typename Op>
 struct DropUnused : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -143,7 +143,7 @@ struct DistSimplify : impl::DistSimplifyBase<DistSimplify> {
     patterns.add<DropUnused<dist::ApplyOp>, DropUnused<dist::ParallelApplyOp>>(&getContext());
     FrozenRewritePatternSet frozen(std::move(patterns));
     GreedyRewriteConfig config;
-    // nn ops in bodies are folded later, when the logical program has been written down.
+    // nn ops in bodies are folded later, once the logical program has been written down.
     config.enableRegionSimplification = GreedySimplifyRegionLevel::Disabled;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       FailureOr<bool> found = true;

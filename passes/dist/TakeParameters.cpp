@@ -1,4 +1,5 @@
-// dist-take-parameters: a program of a caller's, who gives parameters and buffers at each run and takes what becomes of them.
+// dist-take-parameters: makes a program for callers that pass parameters and buffers at each run and take back their new
+// values.
 #include "passes/dist/Apply.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -40,7 +41,7 @@ struct DistTakeParameters : impl::DistTakeParametersBase<DistTakeParameters> {
       argument.replaceAllUsesExcept(moved, moved);
     }
     function.eraseArguments(unused);
-    // What was to be assigned, and the gradients, are outputs.
+    // Assigned values and gradients become outputs.
     SmallVector<Attribute> names(function->getAttrOfType<ArrayAttr>(nn::kOutputs).getValue());
     if (auto updates = function->getAttrOfType<ArrayAttr>(nn::kUpdates)) llvm::append_range(names, updates);
     if (auto gradients = function->getAttrOfType<ArrayAttr>(nn::kGradients))

@@ -1,4 +1,4 @@
-// nn-infer-shapes: every value gets its ranked type.
+// nn-infer-shapes: gives every value its ranked type.
 #include "ir/Analysis/ShapeAnalysis.h"
 #include "passes/Passes.h"
 

@@ -1,4 +1,4 @@
-// nn-inline-regions: the program without its parallel regions.
+// nn-inline-regions: removes the program's parallel regions and keeps their contents.
 #include "passes/Passes.h"
 
 namespace sheaf::passes {

@@ -1,4 +1,4 @@
-// nn-keep-workspaces: layers whose backward pass needs more than their operands and results.
+// nn-keep-workspaces: adds workspaces to layers whose backward pass needs more than their operands and results.
 #include "ir/Nn/Operands.h"
 #include "passes/Passes.h"
 
@@ -17,7 +17,7 @@ struct NnKeepWorkspaces : impl::NnKeepWorkspacesBase<NnKeepWorkspaces> {
       if (const auto kind = nn::library_op(*op); kind && traits(*kind).training) ops.push_back(op);
     });
     for (Operation* op : ops) {
-      // Operands and attributes are the same, workspace or not.
+      // Operands and attributes are the same with and without a workspace.
       OpBuilder builder(op);
       SmallVector<mlir::Type> types(op->getResultTypes());
       types.push_back(RankedTensorType::get({1}, builder.getIntegerType(8, /*isSigned=*/false)));

@@ -1,4 +1,4 @@
-// Attentions taken apart.
+// Lowers attentions to their parts.
 #include "ir/Nn/Attention.h"
 #include "ir/Nn/Dropout.h"
 #include "passes/nn/NnBuilder.h"
@@ -11,19 +11,19 @@ using namespace mlir;
 
 namespace {
 
-/// The weights, some of them dropped with the probability `dropout`.
+/// The weights, some of them dropped with probability `dropout`.
 mlir::Value dropped(const NnBuilder& nn, mlir::Value weights, FloatAttr dropout) {
   if (!dropout) return weights;
   return nn.make<nn::DropoutOp>(cast<RankedTensorType>(weights.getType()), weights, dropout, mlir::StringAttr(), IntegerAttr());
 }
 
-/// Whether nothing but the context is wanted of long sequences: then it needn't have all weights in memory at once.
+/// Whether only the context of long sequences is wanted: then the weights needn't all be in memory at once.
 bool context_alone(nn::MultiheadAttentionOp op, int64_t length) {
   return length >= nn::kManyQueries && op.getWeights().use_empty() && !op.getAttnMask() && !op.getKeyPaddingMask() &&
          !op->hasAttr(nn::kDropout);
 }
 
-/// [N, head, L, S] of a query [N, head, L, width] and a key [N, head, width, S].
+/// [N, head, L, S] from a query [N, head, L, width] and a key [N, head, width, S].
 mlir::Value weights_of(nn::MultiheadAttentionOp op, const NnBuilder& nn, mlir::Value query, mlir::Value key) {
   ArrayRef<int64_t> shape = NnBuilder::shape(query);
   const int64_t keys = NnBuilder::shape(key)[3];
@@ -44,7 +44,7 @@ void lower(nn::MultiheadAttentionOp op, RewriterBase& rewriter) {
   auto with_batch = [&](mlir::Value x) {
     return unbatched ? nn.reshape(x, {1, NnBuilder::shape(x)[0], NnBuilder::shape(x)[1]}) : x;
   };
-  // [N, L, E] (or [L, N, E]) → heads apart, then `order` of the dimensions (N, L, head, width).
+  // [N, L, E] (or [L, N, E]) with heads separated, then its dimensions (N, L, head, width) in `order`.
   auto project = [&](mlir::Value x, int64_t part, ArrayRef<int64_t> order) {
     x = with_batch(x);
     mlir::Value weight = nn.slice(op.getInProjWeight(), 0, part * embed, embed);
@@ -93,7 +93,7 @@ void lower(nn::AttentionOp op, RewriterBase& rewriter) {
   const auto dim = static_cast<int64_t>(NnBuilder::shape(op.getQuery()).size()) - 2;
   const int64_t length = NnBuilder::shape(op.getQuery())[dim];
   auto dropout = op->getAttrOfType<FloatAttr>(nn::kDropout);
-  // A dropout's mask belongs to positions in all of the weights.
+  // A dropout's mask belongs to positions in the whole weights.
   const int64_t at_a_time = dropout ? length : nn::queries_at_a_time(op);
   SmallVector<mlir::Value> parts;
   for (int64_t first = 0; first < length; first += at_a_time) {

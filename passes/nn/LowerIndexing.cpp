@@ -1,4 +1,4 @@
-// Slices, splits and borders as PyTorch states them, taken apart into nn.slice, nn.pad, nn.concat and views.
+// Lowers slices, splits and borders, as PyTorch defines them, to nn.slice, nn.pad, nn.concat and views.
 #include "ir/Nn/Indexing.h"
 #include "passes/nn/LowerPatterns.h"
 #include "passes/nn/NnBuilder.h"
@@ -16,7 +16,7 @@ int64_t dim_from_front(int64_t dim, mlir::Value x) {
 struct LowerStridedSlice : OpRewritePattern<nn::StridedSliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::StridedSliceOp op, PatternRewriter& rewriter) const override {
-    if (op.getX().getType() == op.getY().getType()) {  // everything, perhaps of the batch
+    if (op.getX().getType() == op.getY().getType()) {  // everything; may depend on the batch
       rewriter.replaceOp(op, op.getX());
       return success();
     }
@@ -87,7 +87,7 @@ struct LowerBorder : OpRewritePattern<nn::BorderOp> {
     return success();
   }
 
-  /// Negative margins cut off.
+  /// Negative margins crop.
   static mlir::Value around(const NnBuilder& nn, mlir::Value x, int64_t dim, nn::Margin margin, FloatAttr value) {
     if (margin.before == 0 && margin.after == 0) return x;
     const int64_t cut = std::max<int64_t>(0, -margin.before), before = std::max<int64_t>(0, margin.before);
@@ -97,7 +97,7 @@ struct LowerBorder : OpRewritePattern<nn::BorderOp> {
   }
 };
 
-/// Of a table, that is of a tensor whose sizes don't depend on the batch, along its first dimension: an embedding.
+/// For a table (a tensor whose sizes don't depend on the batch) along its first dimension: an embedding.
 struct LookupInTable : OpRewritePattern<nn::IndexSelectOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::IndexSelectOp op, PatternRewriter& rewriter) const override {
@@ -126,7 +126,7 @@ struct LowerToReshape : OpRewritePattern<Op> {
   }
 };
 
-/// An entry along `dim`, `times` over.
+/// An entry along `dim`, repeated `times`.
 mlir::Value repeated(const NnBuilder& nn, mlir::Value entry, int64_t dim, int64_t times) {
   if (times == 1) return entry;
   SmallVector<int64_t> to(NnBuilder::shape(entry)), sizes(to.size(), -1);

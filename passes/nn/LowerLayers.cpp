@@ -1,4 +1,4 @@
-// nn-lower-layers: layers that neither a library call nor one kernel computes are taken apart.
+// nn-lower-layers: lowers layers that neither a library call nor a single kernel computes.
 #include "ir/Nn/Attention.h"
 #include "ir/Nn/Operands.h"
 #include "passes/Passes.h"
@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace {
 
-/// Dropout in inference and Identity give their input.
+/// Dropout in inference and Identity return their input.
 template <typename Op>
 struct Forward : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -26,7 +26,7 @@ struct Forward : OpRewritePattern<Op> {
   }
 };
 
-/// Layers over an image that libraries want with a batch dimension get one of size 1 around them.
+/// Layers over an image get a batch dimension of size 1 around them, because libraries want one.
 struct AddBatch : RewritePattern {
   explicit AddBatch(MLIRContext* context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
 
@@ -79,8 +79,8 @@ struct AddSequenceBatch : OpRewritePattern<Op> {
   }
 };
 
-/// A convolution whose padding is not zeros takes an input that has been made larger, dimension by dimension, out of slices
-/// of itself (torch.nn.functional.pad), and pads nothing.
+/// A convolution with non-zero padding gets an input that is enlarged, dimension by dimension, with slices of itself
+/// (torch.nn.functional.pad), and pads nothing.
 struct PadBorder : OpRewritePattern<nn::ConvOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -103,8 +103,8 @@ struct PadBorder : OpRewritePattern<nn::ConvOp> {
   }
 };
 
-/// A concatenation of many is one of concatenations of at most so many: a kernel has code of its own for each input, and its
-/// compilation grows faster than their number. What lies at most two deep is copied once more.
+/// A concatenation of many inputs becomes a concatenation of concatenations of at most this many: a kernel has code of its own
+/// for each input, and its compile time grows faster than their number. The inner ones copy their elements once more.
 struct SplitConcat : OpRewritePattern<nn::ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
   static constexpr size_t kMostInputs = 32;
@@ -139,7 +139,7 @@ struct LowerGlu : OpRewritePattern<nn::GluOp> {
   }
 };
 
-/// Of a scalar, as PyTorch has it: that of a vector of one element.
+/// For a scalar, as in PyTorch, the layer treats it as a vector of one element.
 struct ScalarSoftmax : OpRewritePattern<nn::SoftmaxOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -154,7 +154,7 @@ struct ScalarSoftmax : OpRewritePattern<nn::SoftmaxOp> {
   }
 };
 
-/// An attention that stays until its dual is built, which computes the weights again instead of keeping them all.
+/// An attention that stays whole until its dual is built, which computes the weights again instead of keeping them all.
 struct KeepAttention : OpRewritePattern<nn::AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::AttentionOp op, PatternRewriter& rewriter) const override {

@@ -1,4 +1,4 @@
-// What nn-lower-layers takes apart, by family.
+// What nn-lower-layers lowers, by family.
 #pragma once
 
 #include "mlir/IR/PatternMatch.h"
@@ -7,13 +7,13 @@ namespace sheaf::passes {
 
 /// Slices, splits, turns, borders; dimensions of size 1.
 void add_indexing_patterns(mlir::RewritePatternSet& patterns);
-/// Variances, RMS norms; sums, means and extrema over dimensions that don't lie side by side.
+/// Variances, RMS norms; sums, means and extrema over non-adjacent dimensions.
 void add_reduction_patterns(mlir::RewritePatternSet& patterns);
 /// Interpolation, shuffles of pixels and channels.
 void add_resampling_patterns(mlir::RewritePatternSet& patterns);
 /// Windows of images as columns, and back.
 void add_window_patterns(mlir::RewritePatternSet& patterns);
-/// Layers over one or three spatial dimensions that are run as layers over two.
+/// Layers over one or three spatial dimensions that run as layers over two.
 void add_spatial_patterns(mlir::RewritePatternSet& patterns);
 
 }  // namespace sheaf::passes

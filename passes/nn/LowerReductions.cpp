@@ -1,4 +1,4 @@
-// Reductions and norms taken apart into sums, means and element-wise arithmetic.
+// Lowers reductions and norms to sums, means and element-wise arithmetic.
 #include "passes/nn/LowerPatterns.h"
 #include "passes/nn/NnBuilder.h"
 
@@ -30,13 +30,13 @@ mlir::Value mean_of(const NnBuilder& nn, mlir::Value x, ArrayRef<int64_t> dims, 
                              nn.builder.getDenseI64ArrayAttr(dims), nn.builder.getBoolAttr(keepdim));
 }
 
-/// Arithmetic with a result of a's type.
+/// Arithmetic whose result has a's type.
 template <typename Op>
 mlir::Value like_first(const NnBuilder& nn, mlir::Value a, mlir::Value b) {
   return nn.make<Op>(cast<RankedTensorType>(a.getType()), a, b);
 }
 
-/// A sum, mean or extremum over dimensions that don't lie side by side is taken one dimension after another, the last one first.
+/// A sum, mean or extremum over non-adjacent dimensions is taken one dimension after another, the last one first.
 template <typename Op>
 struct SplitReduction : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -94,7 +94,7 @@ struct LowerRmsNorm : OpRewritePattern<nn::RmsNormOp> {
   }
 };
 
-/// The channels' squares of an image lie one below another in an image of one channel; a pool averages over neighbours.
+/// The squares of an image's channels are stacked as rows of a one-channel image; a pool averages over neighbours.
 struct LowerLocalResponseNorm : OpRewritePattern<nn::LocalResponseNormOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::LocalResponseNormOp op, PatternRewriter& rewriter) const override {
@@ -111,7 +111,7 @@ struct LowerLocalResponseNorm : OpRewritePattern<nn::LocalResponseNormOp> {
                                               b.getDenseI64ArrayAttr({size, 1}), b.getDenseI64ArrayAttr({1, 1}),
                                               b.getDenseI64ArrayAttr({size / 2, 0}), b.getBoolAttr(false), b.getBoolAttr(true),
                                               b.getI64IntegerAttr(0));
-    // An even size has one neighbour more before a channel than after it.
+    // An even size has one more neighbour before a channel than after it.
     if (pooled > channels) mean = nn.slice(mean, 2, 0, channels);
     mean = nn.reshape(mean, SmallVector<int64_t>(shape));
     auto function = [&](StringRef name, ValueRange inputs, ArrayRef<double> numbers) -> mlir::Value {

@@ -1,4 +1,4 @@
-// Images in other sizes, taken apart into interpolation along one dimension after another, and into views and permutations.
+// Lowers resizing of images to interpolation along one dimension after another, and to views and permutations.
 #include "ir/Nn/Resampling.h"
 #include "passes/nn/LowerPatterns.h"
 #include "passes/nn/NnBuilder.h"
@@ -14,7 +14,7 @@ struct LowerUpsample : OpRewritePattern<nn::UpsampleOp> {
   LogicalResult matchAndRewrite(nn::UpsampleOp op, PatternRewriter& rewriter) const override {
     NnBuilder nn{rewriter, op.getLoc()};
     mlir::Value x = op.getX();
-    // The last dimension first: where the image grows, that is the smallest work.
+    // The last dimension first: where the image grows, this is the least work.
     for (int64_t i = static_cast<int64_t>(NnBuilder::shape(x).size()) - 2; i-- > 0;) {
       SmallVector<int64_t> to(NnBuilder::shape(x));
       const nn::Resized resized = nn::resized(op, to[i + 2], i);

@@ -1,4 +1,4 @@
-// Pools and convolutions over one or three spatial dimensions, run as such over two.
+// Lowers pools and convolutions over one or three spatial dimensions to two.
 #include "passes/nn/LowerPatterns.h"
 #include "passes/nn/NnBuilder.h"
 
@@ -14,7 +14,7 @@ int64_t product(int64_t a, int64_t b) {
   return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) ? ShapedType::kDynamic : a * b;
 }
 
-/// What an attribute with an entry for each spatial dimension says of one that nothing is done along.
+/// The neutral value of an attribute that has an entry for each spatial dimension.
 std::optional<int64_t> neutral(StringRef attribute) {
   if (attribute == "kernel_size" || attribute == "stride" || attribute == "dilation") return 1;
   if (attribute == "padding" || attribute == "output_padding") return 0;
@@ -22,7 +22,8 @@ std::optional<int64_t> neutral(StringRef attribute) {
   return std::nullopt;
 }
 
-/// A copy of `op` on `operands`, its attributes by spatial dimension those at `dims` (-1: the neutral one), with a result of `shape`.
+/// A copy of `op` on `operands` with a result of `shape`; its per-dimension attributes are those at `dims` (-1: the neutral
+/// value).
 mlir::Value with_dims(Operation* op, ArrayRef<mlir::Value> operands, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
                       RewriterBase& rewriter) {
   IRMapping map;
@@ -65,7 +66,7 @@ struct LineAsImage : OpRewritePattern<Op> {
   }
 };
 
-/// A pool of [N, C, D, H, W] is one of [N, C·D, H, W], then one of [N, C, D, H'·W'] along D.
+/// A pool of [N, C, D, H, W] is a pool of [N, C·D, H, W], then one of [N, C, D, H'·W'] along D.
 template <typename Op>
 struct VolumeByImages : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -75,7 +76,7 @@ struct VolumeByImages : OpRewritePattern<Op> {
     NnBuilder nn{rewriter, op.getLoc()};
     mlir::Value image = nn.reshape(op.getX(), {x[0], product(x[1], x[2]), x[3], x[4]});
     image = with_dims(op, {image}, {1, 2}, {x[0], product(x[1], x[2]), y[3], y[4]}, rewriter);
-    if constexpr (std::is_same_v<Op, nn::AvgPoolOp>)  // sums first, if what they are divided by is given
+    if constexpr (std::is_same_v<Op, nn::AvgPoolOp>)  // sums first, if the divisor is given
       if (op.getDivisorOverride() != 0) image.getDefiningOp<nn::AvgPoolOp>().setDivisorOverride(1);
     mlir::Value depth = nn.reshape(image, {x[0], x[1], x[2], product(y[3], y[4])});
     depth = with_dims(op, {depth}, {0, -1}, {x[0], x[1], y[2], product(y[3], y[4])}, rewriter);
@@ -84,7 +85,8 @@ struct VolumeByImages : OpRewritePattern<Op> {
   }
 };
 
-/// A convolution of [N, I, D, H, W] with k taps along D is one of images [N·D', k·I, H, W], which have what the taps see as channels.
+/// A convolution of [N, I, D, H, W] with k taps along D becomes one of images [N·D', k·I, H, W], whose channels are what the
+/// taps see.
 struct ConvolutionOfVolume : OpRewritePattern<nn::ConvOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::ConvOp op, PatternRewriter& rewriter) const override {
@@ -113,8 +115,8 @@ struct ConvolutionOfVolume : OpRewritePattern<nn::ConvOp> {
   }
 };
 
-/// A transposed convolution of [N, I, D, H, W] with k taps along D is one of images [N·D, I, H, W] with k results for each
-/// channel, which are added up `dilation` further on for each tap and `stride` further on for each D.
+/// A transposed convolution of [N, I, D, H, W] with k taps along D becomes one of images [N·D, I, H, W] with k results for each
+/// channel; they are added up, `dilation` further on for each tap and `stride` further on for each D.
 struct ConvTransposeOfVolume : OpRewritePattern<nn::ConvTransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::ConvTransposeOp op, PatternRewriter& rewriter) const override {

@@ -1,4 +1,4 @@
-// Windows of images as columns, and columns added up to images: slices for each place in the window.
+// Lowers windows of images as columns, and columns added up to images, to slices for each position in the window.
 #include "passes/nn/LowerPatterns.h"
 #include "passes/nn/NnBuilder.h"
 
@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace {
 
-/// The windows' places along H (0) or W (1).
+/// The windows' positions along H (0) or W (1).
 struct Along {
   int64_t taps, dilation, padding, stride, size, places;
 
@@ -22,7 +22,7 @@ struct Along {
         stride(op.getStride()[i]),
         size(size),
         places((size + 2 * padding - dilation * (taps - 1) - 1) / stride + 1) {}
-  /// Windows lie side by side and cover all.
+  /// Windows are adjacent and cover everything.
   bool tiles() const { return dilation == 1 && padding == 0 && stride == taps && places * taps == size; }
 };
 
@@ -84,8 +84,8 @@ struct LowerFold : OpRewritePattern<nn::FoldOp> {
     sum = sum ? nn.make<nn::AddOp>(cast<RankedTensorType>(part.getType()), sum, part) : part;
   }
 
-  /// x's entries along `dim` where tap number `tap` of each window is, zeros between them. Null: all of them are in the padding, and
-  /// another tap is not.
+  /// x's entries along `dim` under tap number `tap` of each window, with zeros between them. Null if all of them are in the
+  /// padding and another tap follows.
   static mlir::Value placed(const NnBuilder& nn, mlir::Value x, int64_t dim, const Along& along, int64_t tap) {
     const int64_t shift = tap * along.dilation - along.padding, spread = along.places * along.stride;
     const int64_t begin = std::clamp<int64_t>(-shift, 0, spread), at = std::clamp<int64_t>(shift, 0, along.size);

@@ -1,4 +1,4 @@
-// Building nn ops whose shapes are known, for passes that take layers apart.
+// Builds nn ops of known shapes, for passes that lower layers.
 #pragma once
 
 #include "passes/Passes.h"
@@ -34,7 +34,7 @@ struct NnBuilder {
     for (int64_t dim : dims) to.push_back(shape(x)[dim]);
     return make<nn::PermuteOp>(with_shape(x, to), x, builder.getDenseI64ArrayAttr(dims));
   }
-  /// x's dimensions from `kept` on taken for `apart`, these permuted, all of it taken for y's shape.
+  /// x's dimensions from `kept` on viewed as `apart`, these permuted, and the result viewed in y's shape.
   mlir::Value shuffled(mlir::Value x, int64_t kept, llvm::ArrayRef<int64_t> apart, llvm::ArrayRef<int64_t> order,
                        mlir::Value y) const {
     llvm::SmallVector<int64_t> to(shape(x).take_front(kept)), dims = llvm::to_vector(llvm::seq<int64_t>(0, kept));
@@ -63,13 +63,13 @@ struct NnBuilder {
     to.back() = shape(weight)[0];
     return make<nn::LinearOp>(with_shape(x, to), x, weight, bias, /*residual=*/mlir::Value(), mlir::DictionaryAttr());
   }
-  /// With `transpose_b` b's last two dimensions are swapped first.
+  /// With `transpose_b`, b's last two dimensions are swapped first.
   mlir::Value matmul(mlir::Value a, mlir::Value b, bool transpose_b = false) const {
     llvm::SmallVector<int64_t> to(shape(a));
     to.back() = transpose_b ? shape(b)[shape(b).size() - 2] : shape(b).back();
     return make<nn::MatMulOp>(with_shape(a, to), a, b, /*transpose_a=*/false, transpose_b);
   }
-  /// `value` in a size of `size` along `dim`, with x from `begin` on; zeros where no value is given.
+  /// `value` in a size of `size` along `dim`, with x from `begin` on; zeros if no value is given.
   mlir::Value pad(mlir::Value x, int64_t dim, int64_t begin, int64_t size, mlir::FloatAttr value) const {
     llvm::SmallVector<int64_t> to(shape(x));
     if (begin == 0 && to[dim] == size) return x;
@@ -79,17 +79,17 @@ struct NnBuilder {
   }
 };
 
-/// Whether it is a layer that lower_attention takes apart.
+/// Whether lower_attention lowers this layer.
 bool is_attention(mlir::Operation* op);
 
-/// Keys and values that several heads have in common are there for each: without `enable_gqa`.
+/// Keys and values that several heads share are repeated for each, removing `enable_gqa`.
 void resolve_groups(nn::AttentionOp op, mlir::RewriterBase& rewriter);
 
-/// Puts linear layers, matrix products and a softmax in place of an attention; with an attribute nn.dropout, a dropout of
-/// the attention's weights too.
+/// Replaces an attention by linear layers, matrix products and a softmax; with an attribute nn.dropout, also a dropout of the
+/// attention's weights.
 void lower_attention(mlir::Operation* op, mlir::RewriterBase& rewriter);
 
-/// x made larger along `dim` out of itself (torch.nn.functional.pad): `mode` is reflect, replicate or circular.
+/// x enlarged along `dim` from its own elements (torch.nn.functional.pad): `mode` is reflect, replicate or circular.
 mlir::Value bordered(const NnBuilder& nn, mlir::Value x, int64_t dim, int64_t before, int64_t after, llvm::StringRef mode);
 
 }  // namespace sheaf::passes

@@ -1,5 +1,5 @@
-// Notes on what the compiler decided about an op (`nn.notes`, a sentence each): codegen writes them into the plan's
-// steps, `sheaf explain` shows them.
+// Notes on what the compiler decided about an op (`nn.notes`, a sentence each): codegen writes them into the plan's steps,
+// `sheaf explain` shows them.
 #pragma once
 
 #include "ir/Nn/Checkpoint.h"
@@ -26,12 +26,12 @@ inline void take_notes(mlir::Operation* from, mlir::Operation* to) {
   for (mlir::Attribute sentence : notes_of(from)) note(to, llvm::cast<mlir::StringAttr>(sentence).getValue());
 }
 
-/// `to` gives what `from` gave: it stays by itself if that did (nn.apart).
+/// `to` computes the result of `from`: it stays unfused if that did (nn.apart).
 inline void take_result(mlir::Operation* from, mlir::Operation* to) {
   if (mlir::Attribute apart = from->getAttr(nn::kApart)) to->setAttr(nn::kApart, apart);
 }
 
-/// "layer 'net.conv1'"; the op's own name where it stems from no layer.
+/// "layer 'net.conv1'"; the op's own name if it comes from no layer.
 inline std::string in_words(mlir::Operation* op) {
   std::string layer = nn::layer_of(op).str();
   return layer.empty() ? "'" + op->getName().stripDialect().str() + "'" : "layer '" + layer + "'";

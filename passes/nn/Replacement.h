@@ -7,7 +7,7 @@ namespace sheaf::passes {
 
 inline mlir::RankedTensorType type_of(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
 
-/// Makes ops before `op` that take its layer's type and place over.
+/// Creates ops before `op` that inherit its layer's type and place.
 class Replacement {
  public:
   explicit Replacement(mlir::Operation* op) : builder(op), loc(op->getLoc()), op_(op) {}
@@ -32,12 +32,12 @@ class Replacement {
 /// A loss as softmax, element-wise ops and sums.
 struct LossParts {
   mlir::Value loss;
-  /// What the sum over a whole batch is to be divided by; null if it is the loss itself.
+  /// The divisor of the sum over a whole batch; null if the sum is the loss itself.
   mlir::Value divisor;
 };
 
-/// Builds the parts in front of `op`. With `undivided`, `loss` is a sum over the rows even where the reduction is "mean":
-/// then `divisor` is these rows' part of the divisor.
+/// Builds the parts in front of `op`. With `undivided`, `loss` is a sum over the rows even if the reduction is "mean": then
+/// `divisor` is these rows' part of the divisor.
 LossParts take_apart(nn::LossOp op, bool undivided);
 
 }  // namespace sheaf::passes

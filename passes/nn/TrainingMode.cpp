@@ -1,4 +1,4 @@
-// nn-training-mode: batch norm and dropout as they are in training, and the loss taken apart.
+// nn-training-mode: puts batch norm and dropout into their training form, and lowers the loss.
 #include "ir/Nn/Dropout.h"
 #include "passes/Arguments.h"
 #include "passes/Passes.h"
@@ -41,7 +41,8 @@ class TrainingMode {
   }
 
  private:
-  /// An attention that drops some of its weights: its parts have a dropout among them, which is then found as any other.
+  /// An attention that drops some of its weights is lowered first: its parts contain a dropout, which is then found like any
+  /// other.
   void take_attentions_apart() {
     SmallVector<Operation*> attentions;
     function_.walk([&](Operation* op) {
@@ -66,7 +67,7 @@ class TrainingMode {
     return add_argument(function_, RankedTensorType::get({}, IntegerType::get(function_.getContext(), 64)), "setting", name);
   }
 
-  /// y with the batch's own statistics; the running ones, and the count of batches, are assigned.
+  /// y with the batch's own statistics; the running ones and the count of batches are assigned.
   LogicalResult train(nn::BatchNormOp op) {
     auto mean = dyn_cast<BlockArgument>(op.getMean());
     if (!mean || mean.getOwner()->getParentOp() != function_) return op.emitError("has running statistics that are no buffer");
@@ -102,27 +103,27 @@ class TrainingMode {
     return success();
   }
 
-  /// A buffer as the layers before this call leave it: a batch norm that is called twice goes on from its first call's value.
+  /// A buffer as the layers before this call leave it: a batch norm that is called twice continues from its first call's value.
   mlir::Value latest(mlir::Value buffer, Operation* user) {
     nn::AssignOp assign = assigned_.lookup(buffer);
     return assign && assign->getBlock() == user->getBlock() ? assign.getValue() : buffer;
   }
 
-  /// The last value that a buffer is given is the one that stays.
+  /// The last value assigned to a buffer stays.
   void assign(Replacement& with, mlir::Value buffer, mlir::Value value) {
     nn::AssignOp& assign = assigned_[buffer];
     if (assign) assign->erase();
     assign = with.make<nn::AssignOp>({}, buffer, value);
   }
 
-  /// The dimensions along which what is dropped differs; null: all.
+  /// The dimensions along which the mask varies; null: all.
   FailureOr<DenseI64ArrayAttr> mask_dims(nn::DropoutOp op) {
     StringRef mask = op.getMask().value_or("");
     const int64_t rank = type_of(op.getX()).getRank(), spatial = op.getSpatialDims().value_or(0);
     Builder builder(op.getContext());
     if (mask.empty() || mask == "alpha") return DenseI64ArrayAttr();
     if (mask == "batch") return builder.getDenseI64ArrayAttr({});
-    // One dimension less than [N, C, …] is [C, …]; of Dropout2d PyTorch takes it as [N, C, L].
+    // With one dimension less than [N, C, …], x is [C, …]; PyTorch's Dropout2d takes it as [N, C, L].
     const int64_t channels = mask == "row" ? 1 : rank == spatial + 2 || spatial == 2 ? 2 : 1;
     if (rank < channels || (mask == "channel" && rank != spatial + 2 && rank != spatial + 1))
       return op.emitError("expects an input with more dimensions than ") << rank;
@@ -138,7 +139,7 @@ class TrainingMode {
     FailureOr<DenseI64ArrayAttr> dims = mask_dims(op);
     if (failed(dims)) return failure();
     Replacement with(op);
-    // The stream belongs to the layer's name, so a layer more or less leaves the others' masks as they are.
+    // The stream belongs to the layer's name, so adding or removing a layer leaves the others' masks as they are.
     auto stream = static_cast<int64_t>(llvm::xxh3_64bits(nn::layer_of(op)) & 0xffffffff);
     auto drop = [&](mlir::Value x) {
       return with
@@ -153,8 +154,8 @@ class TrainingMode {
     return success();
   }
 
-  /// torch.nn.AlphaDropout: a · (x where it is kept, else -αλ of SELU) + b, which leaves a mean of 0 and a variance of 1 as
-  /// they are. The mask, m, comes out of a dropout of ones: y = a · m · (x + αλ) + (b - a · αλ).
+  /// torch.nn.AlphaDropout: a · (x where it is kept, else -αλ of SELU) + b, which preserves a mean of 0 and a variance of 1.
+  /// The mask, m, is a dropout of ones: y = a · m · (x + αλ) + (b - a · αλ).
   static mlir::Value alpha_dropout(Replacement& with, nn::DropoutOp op, llvm::function_ref<mlir::Value(mlir::Value)> drop) {
     constexpr double alpha = 1.7580993408473766;
     const double p = op.getP().convertToDouble();
@@ -172,7 +173,7 @@ class TrainingMode {
     return map(map(kept, "mul", {a * (1 - p)}), "add", {p < 1 ? b - a * alpha : 0});
   }
 
-  /// The loss becomes its parts; what it is to be divided by, if anything, a further result.
+  /// Lowers the loss to its parts; its divisor, if there is one, becomes a further result.
   void train(nn::LossOp op) {
     LossParts parts = take_apart(op, accumulate_);
     op.getY().replaceAllUsesWith(parts.loss);

@@ -1,4 +1,4 @@
-// Arrays of Python's as tensors, and tensors as arrays of Python's, without copies where the layout allows it.
+// Python arrays as tensors, and tensors as Python arrays, without copies if the layout allows it.
 #pragma once
 
 #include "sheaf/model.h"
@@ -11,31 +11,31 @@
 
 namespace sheaf::python {
 
-/// An array of the caller's, kept alive: NumPy's, torch's, or of anything else that has DLPack or the buffer protocol, in host memory.
+/// An array of the caller's, kept alive: NumPy's, torch's, or any other with DLPack or the buffer protocol, in host memory.
 class GivenArray {
  public:
-  /// Reads `object`; `what` stands for it in messages ("input 'x'"). What isn't dense and row-major is copied. `name` becomes the
-  /// view's. Raises sheaf.Error: `object` is no array, lies on a GPU, or has elements of a type that sheaf lacks.
+  /// Reads `object`; `what` names it in messages ("input 'x'"). An array that isn't dense and row-major is copied. `name`
+  /// becomes the view's. Raises sheaf.Error: `object` is no array, is on a GPU, or has elements of a type that sheaf lacks.
   GivenArray(nanobind::handle object, const std::string& what, std::string name);
   const TensorView& view() const { return view_; }
 
  private:
   nanobind::ndarray<nanobind::ro> array_;
-  std::vector<std::byte, AlignedAllocator<std::byte>> dense_;  ///< the elements in order, where the array's aren't
+  std::vector<std::byte, AlignedAllocator<std::byte>> dense_;  ///< the elements in order, if the array's aren't
   TensorView view_;
 };
 
-/// What a call was given: arrays by position, or by name as keywords or as one dict. `what` they are: "input".
+/// A call's arguments: arrays by position, or by name as keywords or as one dict. `what` describes them: "input".
 std::vector<GivenArray> given_arrays(const char* what, nanobind::args positional, nanobind::kwargs named);
-/// Those of a dict.
+/// The same from a dict.
 std::vector<GivenArray> given_arrays(const char* what, nanobind::dict named);
 std::vector<TensorView> views_of(const std::vector<GivenArray>& arrays);
 
-/// Whose arrays results are: those of the caller's library.
+/// The library of result arrays: the caller's.
 enum class Library { numpy, torch };
 Library library_of(nanobind::args positional, nanobind::kwargs named);
 
-/// An array of the caller's to write to. Raises sheaf.Error: what GivenArray does; it is read-only, or not dense and row-major.
+/// An array of the caller's to write to. Raises sheaf.Error: GivenArray's errors; it is read-only, or not dense and row-major.
 class WrittenArray {
  public:
   WrittenArray(nanobind::handle object, const std::string& what, std::string name);
@@ -46,7 +46,7 @@ class WrittenArray {
   MutableTensorView view_;
 };
 
-/// A new array, not yet filled, and where its elements are.
+/// A new array, not yet filled, and the address of its elements.
 struct NewArray {
   NewArray(Library library, DType dtype, std::vector<int64_t> shape);
   nanobind::object array;

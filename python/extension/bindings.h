@@ -1,4 +1,4 @@
-// What each file of the extension adds to the module, and the values that they share.
+// What each file of the extension adds to the module, and the values they share.
 #pragma once
 
 #include "sheaf/model.h"
@@ -12,14 +12,14 @@
 
 namespace sheaf::python {
 
-/// A Model, and who may use it now: what reads weights has `access` shared, what changes them alone. Python's threads may call
-/// anything at any time; they wait for one another without the GIL.
+/// A Model, and who may use it now: calls that read weights share `access`, calls that change them have it alone. Python's
+/// threads may call anything at any time; they wait for one another without the GIL.
 struct SharedModel {
   Model model;
   std::shared_ptr<std::shared_mutex> access = std::make_shared<std::shared_mutex>();
 };
 
-/// How a model is bound, as Python says it. Raises sheaf.Error: a value that an option can't take.
+/// How a model is bound, from Python's arguments. Raises sheaf.Error: a value that an option can't take.
 BindOptions bind_options(const std::string& numerics, bool deterministic = true, int threads = 0, int64_t micro_batches = 1,
                          std::optional<int> shards = {}, const std::string& tune = "off");
 /// Lines of Print layers go to sys.stdout.

@@ -23,7 +23,7 @@ SignalsWait::SignalsWait() {
   sigset_t all;
   sigfillset(&all);
   for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
-    sigdelset(&all, own);  // what a thread does to itself
+    sigdelset(&all, own);  // signals that a thread raises itself
   pthread_sigmask(SIG_BLOCK, &all, &before_);
 }
 

@@ -1,4 +1,4 @@
-// sheaf's errors as Python's: Results give their value, or raise sheaf.Error.
+// sheaf's errors in Python: Results give their value, or raise sheaf.Error.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -23,8 +23,8 @@ T value_of(Result<T> result) {
   return *std::move(result);
 }
 
-/// While one of these is there the calling thread takes no signals, and neither does a thread that it starts. They wait: oneDNN's
-/// kernels keep data beyond the stack's end, where a signal's handler would write.
+/// While one of these exists, the calling thread takes no signals, and neither does a thread that it starts. They wait:
+/// oneDNN's kernels keep data beyond the stack's end, where a signal's handler would write.
 class SignalsWait {
  public:
   SignalsWait();
@@ -36,8 +36,8 @@ class SignalsWait {
   sigset_t before_;
 };
 
-/// What `work()` gives, done without the GIL and without signals; its error raised. A Ctrl-C that came meanwhile is raised after it, when
-/// all is done.
+/// The result of `work()`, run without the GIL and without signals; raises its error. A Ctrl-C that came meanwhile is raised
+/// after it, once everything is done.
 template <typename Work>
 auto without_gil(Work work) {
   auto result = [&] {

@@ -23,7 +23,7 @@ struct BoundFunction {
   std::mutex one_at_a_time = {};
 };
 
-/// Addresses, as integers: what tensors of torch's say of themselves. Whoever gives them has checked the tensors.
+/// Addresses, as integers, that torch's tensors report themselves. The caller has checked the tensors.
 using Addresses = std::vector<uintptr_t>;
 
 std::vector<const void*> read(const Addresses& addresses) {

@@ -2,7 +2,7 @@
 #include "python/extension/bindings.h"
 
 NB_MODULE(_sheaf, module) {
-  // What autograd's graph or TorchDynamo's cache still holds when the interpreter ends isn't freed.
+  // Objects that autograd's graph or TorchDynamo's cache still holds when the interpreter ends aren't freed.
   nanobind::set_leak_warnings(false);
   module.doc() = "sheaf's C++ interface. Errors are sheaf.Error; work of any length is done without the GIL.";
   sheaf::python::add_plan(module);

@@ -35,7 +35,7 @@ auto in_turn(BoundSession& self, Work work) {
   });
 }
 
-/// Arrays to write to: the caller's, an array or several, or by name in a dict.
+/// Arrays to write to: the caller's, one or several, or by name in a dict.
 std::vector<WrittenArray> written_arrays(nb::handle out) {
   std::vector<WrittenArray> arrays;
   if (nb::isinstance<nb::dict>(out)) {

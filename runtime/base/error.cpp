@@ -28,8 +28,8 @@ std::string_view colour_of(Severity severity, const Palette& palette) {
   return palette.error;
 }
 
-/// The caret stands under byte `column`; tabs are kept and the continuation bytes of UTF-8 take no room, so
-/// that it lands where a terminal shows that byte.
+/// The caret is under byte `column`; tabs are kept and the continuation bytes of UTF-8 take no room, so that it is where a
+/// terminal shows that byte.
 std::string caret_line(std::string_view source, int column, const Palette& palette) {
   std::string line;
   const std::string before = printable(source.substr(0, static_cast<size_t>(column - 1)), true);

@@ -27,7 +27,7 @@ bool is_terminal(std::FILE* stream);
 /// (https://no-color.org). A FORCE_COLOR that isn't empty or "0" also colours streams that aren't terminals.
 Palette palette_of(std::FILE* stream);
 
-/// `text` with the headings of its tables painted: the lines above lines of ─ alone.
+/// `text` with the headings of its tables painted: only the lines above lines of ─.
 std::string with_headings(std::string_view text, const Palette& palette);
 
 /// Columns of the terminal `stream`, or `otherwise` if it isn't one or doesn't say.

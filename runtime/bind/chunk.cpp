@@ -56,7 +56,7 @@ Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program,
   table.replicas_.assign(region_devices.begin(), region_devices.end());
   table.members_ = table.replicas_;
 
-  // The first chunk symbol of each region and its rows: what later ones must agree with.
+  // The first chunk symbol of each region and its rows, with which later ones must agree.
   std::vector<const Symbol*> first(plan.regions.size(), nullptr);
   std::vector<int64_t> first_rows(plan.regions.size(), 0);
   // A region's `replicas` symbols get their values after all its chunk symbols, which may follow them.

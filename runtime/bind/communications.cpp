@@ -29,7 +29,7 @@ class Finder {
     for (InstanceId i : bound_.instances.ids()) {
       const Instance& instance = bound_.instances[i];
       if (instance.left_out() || instance.is<Instance::Print>()) continue;
-      if (instance.is<Instance::Send>()) continue;  // told of where it arrives
+      if (instance.is<Instance::Send>()) continue;  // informed of where it arrives
       seen_.clear();
       if (instance.is<Instance::Receive>()) add_message(i);
       for (TensorId input : instance.inputs) add(input, i, instance);
@@ -46,7 +46,7 @@ class Finder {
   }
 
  private:
-  /// The instances that make what `tensor` holds; if a copy was left out, those that make its source.
+  /// The instances that produce the contents of `tensor`; if a copy was left out, those that produce its source.
   std::vector<InstanceId> writers(TensorId tensor) const {
     std::vector<InstanceId> all;
     for (InstanceId writer : bound_.tensors[tensor].writers) {
@@ -61,7 +61,7 @@ class Finder {
     return all;
   }
 
-  /// What instance `i` gets from the other devices of its group, whose members follow the root.
+  /// What instance `i` receives from the other devices of its group, whose members follow the root.
   void add_collective(InstanceId i, const Instance::Collective& collective) {
     const auto together = [&](size_t other) {
       return bound_.instances[InstanceId(other)].collective == bound_.instances[i].collective;
@@ -82,7 +82,7 @@ class Finder {
     }
   }
 
-  /// What a message brings, from its sending to its receipt.
+  /// What a message carries, from its sending to its receipt.
   void add_message(InstanceId i) {
     const Instance& instance = bound_.instances[i];
     const Tensor& arrived = bound_.tensors[instance.outputs[0]];
@@ -106,7 +106,7 @@ class Finder {
     if (given && rows_[static_cast<size_t>(given->input)] && instance.lane != kHostLane) add({}, consumer, input, &instance);
   }
 
-  /// `producer` none: the caller; `consumer` none: likewise.
+  /// `producer` none: the caller; likewise for `consumer`.
   void add(InstanceId producer, InstanceId consumer, TensorId tensor, const Instance* user) {
     const TensorId root = bound_.root(tensor).tensor;
     const std::pair source(producer, producer ? TensorId() : root);
@@ -146,7 +146,7 @@ class Finder {
   IdVector<ValueId, const Step*> makers_;
   std::vector<bool> rows_;  ///< by program input: data, not a setting of the training loop
   std::vector<std::pair<InstanceId, TensorId>>
-      seen_;  ///< what the current consumer was joined to: producers, or the caller's tensors
+      seen_;  ///< what the current consumer was connected to: producers, or the caller's tensors
   std::vector<Communication> found_;
 };
 

@@ -3,7 +3,7 @@
 namespace sheaf {
 namespace {
 
-/// `Word` holds numbers whose exponent is `exponent`: all of its bits set is infinity or not a number.
+/// `Word` holds numbers whose exponent is `exponent`: with all of its bits set, a number is infinite or NaN.
 template <typename Word>
 bool all_finite(const void* data, size_t bytes, Word exponent, bool allow_negative_infinity) {
   constexpr Word sign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
@@ -21,7 +21,7 @@ bool all_finite(DType dtype, const void* data, size_t bytes, bool allow_negative
   return all_finite<uint16_t>(data, bytes, 0x7C00, allow_negative_infinity);
 }
 
-/// The earliest of what the ranks found.
+/// The earliest finding of all ranks.
 Result<InstanceId> first_of_all(World& world, InstanceId mine) {
   SHEAF_ASSIGN(const auto found, world.exchange(mine ? std::to_string(mine.number()) : ""));
   InstanceId first;
@@ -69,7 +69,7 @@ Result<InstanceId> FiniteSearch::run(Executor& executor, const DeviceSet& device
     }
     return all_finite(result.dtype, data, result.bytes, allow);
   };
-  // Masks hold minus infinity for good reasons: it is the fault only if nothing else is found.
+  // Masks hold minus infinity for good reasons, so it is reported only if nothing else is found.
   for (const bool allow : {true, false}) {
     auto done = executor.run_one_by_one(false, [&](LaneId lane, const LaneOperation& operation) {
       for (const FloatResult& result : results_[operation.instance]) {

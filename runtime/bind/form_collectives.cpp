@@ -1,5 +1,5 @@
-// Puts into buckets what a step sends between distinct devices: the parameters that it replicates, and the gradients that come
-// back to the device that adds them. A bucket is one operation of all devices, placed where its tensors are ready, or first
+// Puts into buckets what a step sends between distinct devices: the parameters that it replicates, and the gradients that
+// return to the device that adds them. A bucket is one operation of all devices, placed where its tensors are ready, or first
 // needed.
 #include "runtime/bind/buckets.h"
 #include "runtime/bind/exchanges.h"
@@ -29,7 +29,7 @@ class CollectiveForming {
           if (auto ok = add(kinship, parts); !ok) return ok;
           continue;
         }
-        // One of them needs what another brings: each goes by itself, and as copies if even that would be circular.
+        // One of them needs what another brings: they go separately, and as copies if even that would be circular.
         for (const Exchange* part : parts) {
           if (!choose({part})) continue;
           if (auto ok = add(kinship, {part}); !ok) return ok;
@@ -43,13 +43,13 @@ class CollectiveForming {
   }
 
  private:
-  /// As in rearrange(); what is there from the start comes before everything.
+  /// As in rearrange(); tensors that are there from the start precede everything.
   static int64_t time_of(InstanceId i) { return 2 * int64_t{i.number()}; }
 
   const Instance& instance(InstanceId i) const { return program_.instances[i]; }
   const Tensor& tensor(TensorId t) const { return program_.tensors[t]; }
 
-  /// Takes the instances of `parts` as one from here on, if that leaves an order in which all can be done.
+  /// Treats the instances of `parts` as one from here on, if that leaves an order in which all can run.
   bool choose(const std::vector<const Exchange*>& parts) {
     Standing standing = standing_;
     const InstanceId leader = parts[0]->copies[0];
@@ -138,7 +138,7 @@ class CollectiveForming {
   const BindContext& context_;
   std::vector<InstanceGroup> groups_;
   std::map<InstanceId, InstanceId> instead_;
-  Standing standing_;  ///< of the instances that were there at first
+  Standing standing_;  ///< of the instances that existed at first
 };
 
 }  // namespace

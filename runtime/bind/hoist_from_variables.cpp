@@ -1,6 +1,6 @@
-// On asynchronous lanes, generated kernels and changes of dtype that read nothing but variables come first, equal ones together: many
-// small launches become few (Device::merge). Examples are the conversions of parameters to bf16, each of which would otherwise stand
-// before its first reader.
+// On asynchronous lanes, generated kernels and changes of dtype that read only variables come first, equal ones together: many
+// small launches become few (Device::merge). Examples are the conversions of parameters to bf16, each of which would otherwise
+// come just before its first reader.
 #include "runtime/bind/side_by_side.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Hoisting {
                       (instance.is<Instance::Reorder>() && !launch_key(program_, context_.program, instance).empty());
     if (!many || instance.can_fail() || !instance.after.empty() || instance.inputs.empty()) return false;
     if (!context_.devices.device(instance.lane).info().asynchronous) return false;
-    // What makes a variable's new value comes last.
+    // An instance that makes a variable's new value comes last.
     const auto is_new = [&](TensorId output) { return new_values_[program_.root(output).tensor]; };
     if (std::any_of(instance.outputs.begin(), instance.outputs.end(), is_new)) return false;
     return std::all_of(instance.inputs.begin(), instance.inputs.end(), [&](TensorId input) {

@@ -1,4 +1,4 @@
-// Whether the memory that a binding needs is there, before any of it is taken.
+// Checks whether the memory that a binding needs is available, before any of it is allocated.
 #include "runtime/bind/arena_pool.h"
 #include "runtime/bind/memory_plan.h"
 
@@ -12,7 +12,7 @@ namespace {
 struct Need {
   Device* device = nullptr;
   double all = 0;    ///< bytes; a sum of sizes need not fit in 64 bits
-  double still = 0;  ///< of them, those not yet allocated
+  double still = 0;  ///< the part that is not yet allocated
   LaneId largest{-1};
 };
 
@@ -28,7 +28,7 @@ std::string describe(const BoundProgram& program, const ArenaBlock& block) {
   return "'" + program.tensors[block.tensor].name + "', " + in_gib(static_cast<double>(block.bytes));
 }
 
-/// `available`: bytes that can still be allocated; the whole memory's if even that is too small.
+/// `available`: bytes that can still be allocated, or the memory's total if even that is too small.
 Error too_much(const BoundProgram& program, const MemoryPlan& plan, const DeviceSet& devices, const Need& need,
                double available) {
   constexpr size_t kShown = 5;

@@ -7,8 +7,8 @@
 namespace sheaf {
 namespace {
 
-/// The last operation that must be done before `tensor` can be read; none: it is there. Copies left out because their targets
-/// are made in place, and prints, which write nothing, don't count by themselves.
+/// The last operation that must be done before `tensor` can be read; none if it is there from the start. Copies left out
+/// because their targets are made in place, and prints, which write nothing, don't count.
 InstanceId completed_by(const BoundProgram& program, TensorId tensor) {
   InstanceId last;
   for (const InstanceId writer : program.tensors[tensor].writers) {

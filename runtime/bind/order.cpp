@@ -6,7 +6,7 @@ namespace sheaf {
 namespace {
 
 struct Followers {
-  IdVector<InstanceId, std::vector<InstanceId>> of;  ///< by leader: leaders that come after it, one entry for each reason
+  IdVector<InstanceId, std::vector<InstanceId>> of;  ///< by leader: the leaders that follow it, one entry for each reason
   IdVector<InstanceId, int> missing;                 ///< by leader: how many reasons it has to wait
 };
 

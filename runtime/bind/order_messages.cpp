@@ -1,12 +1,12 @@
-// In a world, what the lanes for messages do and when: a lane does one thing after another, so what comes too late there holds up all that
-// follows, and what comes too early waits for its operands or takes memory.
+// Decides, in a world, what the lanes for messages do and when. A lane does one thing after another: a message that comes too
+// late holds up everything after it; one that comes too early waits for its operands or takes memory.
 //
-// Parameters in shares are brought together ahead of those that read them, as far as kGatheredAhead says; what a step sends when
-// it is done would keep them waiting otherwise. What only makes new values of variables from messages (a share's update, and
-// its way to the other ranks) follows its operands at once, while the backward pass goes on.
+// Parameters in shares are gathered ahead of their readers, as far as kGatheredAhead allows; otherwise the messages a step
+// sends when it is done would delay them. Work that only makes new values of variables from messages (a share's update, and its
+// way to the other ranks) follows its operands at once, while the backward pass goes on.
 //
-// A send and its receive stay together: nothing else of the two lanes may stand between them, for a large message is passed only
-// when both are at it, and two ranks that send first would wait for each other.
+// A send and its receive stay together, with nothing else of the two lanes between them: a large message is passed only when
+// both sides are at it, and two ranks that both send first would wait for each other.
 #include "runtime/bind/order.h"
 #include "runtime/bind/rewrites.h"
 #include "runtime/plan/op_list.h"
@@ -17,10 +17,10 @@
 namespace sheaf {
 namespace {
 
-/// Bytes that are brought together before their turn, beside the tensor that is read and the next one, however large.
+/// Bytes that are gathered before their turn, besides the tensor being read and the next one, however large.
 constexpr size_t kGatheredAhead = size_t{8} << 20;
 
-/// Parameters of one step, brought together on each rank.
+/// Parameters of one step, gathered on each rank.
 struct Gather {
   std::vector<InstanceId> instances;
   std::vector<TensorId> wholes;  ///< roots, one for each memory
@@ -54,9 +54,9 @@ class MessageOrder {
   const Instance& instance(InstanceId i) const { return program_.instances[i]; }
   bool message_lane(LaneId lane) const { return lane.index() > static_cast<size_t>(context_.devices.entries()); }
 
-  /// Messages stand in one order on both of their lanes.
+  /// Messages have one order on both of their lanes.
   Result<void> check_pairs() const {
-    std::map<LaneId, InstanceId> open;  // by lane: a send that its receive has yet to follow
+    std::map<LaneId, InstanceId> open;  // by lane: a send whose receive is yet to follow
     for (const InstanceId i : program_.instances.ids()) {
       const Instance& one = instance(i);
       const auto before = open.find(one.lane);
@@ -88,7 +88,7 @@ class MessageOrder {
     for (const TensorId output : program_.outputs) given_.push_back(program_.root(output).tensor);
   }
 
-  /// Those that somebody reads in the run, in order.
+  /// Those that have a reader in the run, in order.
   std::vector<Gather> gathers() const {
     std::map<StepId, Gather> found;
     for (const InstanceId i : program_.instances.ids()) {
@@ -116,7 +116,7 @@ class MessageOrder {
     return all;
   }
 
-  /// Each begins when those before it that aren't read yet are few enough; the memory of those that were read before is free then.
+  /// Each begins when few enough of those before it are still unread; the memory of those already read is free then.
   void bring_forward_gathers() {
     const std::vector<Gather> all = gathers();
     size_t oldest = 0, bytes = 0, freed = 0, largest = 0;
@@ -132,7 +132,7 @@ class MessageOrder {
     }
   }
 
-  /// On each rank `gather`, which comes at `time`, is received after `before` was read, as far as that was earlier.
+  /// On each rank `gather`, which comes at `time`, is received after `before` was read, if that was earlier.
   void wait_for_readers(const Gather& gather, const Gather& before, int64_t time) {
     for (const TensorId whole : before.wholes) {
       std::map<LaneId, InstanceId> last;
@@ -150,7 +150,7 @@ class MessageOrder {
     }
   }
 
-  /// By instance: whether it computes with a step's settings alone (its number, the learning rate).
+  /// By instance: whether it computes only with a step's settings (its number, the learning rate).
   IdVector<InstanceId, bool> from_settings() const {
     std::vector<bool> settings;  // by the caller's input
     for (const Value& value : context_.program.values) {
@@ -170,8 +170,8 @@ class MessageOrder {
     return from;
   }
 
-  /// By instance: it is on a lane for messages, or computes with settings alone, and so do all that depend on it, which make new values of
-  /// variables in the end.
+  /// By instance: it is on a lane for messages or computes only with settings, and so do all its dependents, which make new
+  /// values of variables in the end.
   IdVector<InstanceId, bool> only_for_updates() const {
     const auto settings = from_settings();
     IdVector<InstanceId, bool> only(program_.instances.size(), false);
@@ -196,7 +196,7 @@ class MessageOrder {
     for (const InstanceId before : instance(i).after) look(before);
   }
 
-  /// Not before all that may fail, and where the old value's readers are done: then it can be made in its place (place_updates()).
+  /// After everything that may fail, and after the old value's readers: then it can be made in place (place_updates()).
   IdVector<InstanceId, int64_t> earliest(const IdVector<InstanceId, bool>& only) const {
     int64_t sure = -1;
     for (const InstanceId i : program_.instances.ids())
@@ -234,8 +234,8 @@ class MessageOrder {
   const BindContext& context_;
   IdVector<InstanceId, int64_t> times_;                            ///< as rearrange() takes them
   IdVector<TensorId, std::vector<InstanceId>> readers_, writers_;  ///< by root
-  IdVector<TensorId, bool> updates_;                               ///< by root: it is what a variable becomes
-  IdVector<InstanceId, std::vector<InstanceId>> followers_;        ///< by instance: those that wait for it
+  IdVector<TensorId, bool> updates_;                               ///< by root: the variable it becomes
+  IdVector<InstanceId, std::vector<InstanceId>> followers_;        ///< by instance: the ones that wait for it
   std::vector<TensorId> given_;                                    ///< roots of outputs
 };
 

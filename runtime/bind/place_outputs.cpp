@@ -15,7 +15,7 @@ Result<void> place_outputs(BoundProgram& program, const BindContext& context) {
     }
     const Tensor& made = program.tensors[value];
     Instance copy;
-    // A constant or the caller's input is the host's to copy; else the lane that made it, which need not wait.
+    // A constant or the caller's input is copied by the host; anything else by the lane that made it, which need not wait.
     copy.lane = !made.writers.empty() || !on_host ? made.lane : kHostLane;
     copy.inputs = {value};
     copy.outputs = {program.tensors.next()};

@@ -1,5 +1,5 @@
-// Places outputs over inputs that die there. The input must be all of its memory, and only this lane may use it: another lane
-// might still be reading.
+// Places outputs over inputs that die there. The input must fill its memory, and only this lane may use it: another lane might
+// still be reading.
 #include "runtime/bind/rewrites.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-/// When and where the memory of a root is touched.
+/// When and where the memory of a root is accessed.
 struct Touches {
   InstanceId last;
   LaneId lane{-1};       ///< none: nowhere yet
@@ -37,7 +37,7 @@ IdVector<TensorId, Touches> find_touches(const BoundProgram& program) {
   return touches;
 }
 
-/// The caller's buffer of the second part of a run: what the first part makes can't lie there.
+/// The caller's buffer of the second part of a run: results of the first part can't be placed there.
 bool comes_later(const Tensor& root, const RunParts& parts) {
   const auto* wanted = root.lies<Tensor::Wanted>();
   return parts.outputs > 0 && wanted && static_cast<size_t>(wanted->output) >= parts.outputs;
@@ -60,7 +60,7 @@ void place_over(BoundProgram& program, const RunParts& parts, InstanceId i, Tens
     made.place = Tensor::View{dying};
     seen.merge(touches[output]);
   } else if (source.spec.bytes <= made.spec.bytes && !comes_later(program.tensors[target], parts)) {
-    // The output has its place already (a slice of a gather, the caller's buffer): the input is made there.
+    // The output already has a place (a slice of a gather, the caller's buffer): the input is made there.
     source.place = Tensor::View{output};
     touches[target].merge(seen);
   }

@@ -1,5 +1,5 @@
-// Updates: the new value of a variable is made over the old one if nobody needs the old one any more, else copied there at the
-// end. Either way a run that fails leaves all variables as they were.
+// Updates: the new value of a variable is made over the old one if nobody needs the old one any more; otherwise it is copied
+// there at the end. Either way a run that fails leaves all variables as they were.
 #include "runtime/bind/rewrites.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ class UpdatePlacement {
   int memory_of(LaneId lane) const { return context_.devices.device(lane).memory_space(); }
   bool on_host(LaneId lane) const { return memory_of(lane) == context_.devices.host().memory_space(); }
 
-  /// The host copies what was there from the start; otherwise the lane that made it copies it, which need not wait. But the
-  /// host's queue doesn't reach a device's memory.
+  /// The host copies what was there from the start. Anything else is copied by the lane that made it, which need not wait; but
+  /// the host's queue doesn't reach a device's memory.
   LaneId copying_lane(const Tensor& from, const Tensor& to) const {
     if (on_host(from.lane) && !on_host(to.lane)) return to.lane;
     return from.writers.empty() && on_host(from.lane) ? kHostLane : from.lane;
@@ -75,7 +75,7 @@ class UpdatePlacement {
     }
   }
 
-  /// Everything that makes the value comes after all that reads the variable's old value and all that may fail.
+  /// Everything that makes the value comes after all readers of the variable's old value and after everything that may fail.
   bool can_lie_over(const Update& update) const {
     const TensorId root = program_.root(update.value).tensor;
     if (!program_.covers_planned_root(update.value)) return false;
@@ -84,9 +84,9 @@ class UpdatePlacement {
     if (memory_of(tensor(root).lane) != home) return false;
     for (InstanceId writer : writers_[root]) {
       const Instance& instance = program_.instances[writer];
-      // A message is taken whether the run has failed or not.
+      // A message is received whether the run has failed or not.
       if (instance.is<Instance::Receive>()) return false;
-      // Early instances come before all that may fail, whatever their place here.
+      // Early instances come before everything that may fail, whatever their position here.
       if (instance.early || memory_of(instance.lane) != home || (!may_fail_.empty() && writer <= may_fail_.back()))
         return false;
       for (InstanceId reader : readers_[update.variable]) {
@@ -103,7 +103,7 @@ class UpdatePlacement {
   };
   static bool meet(const Bytes& a, const Bytes& b) { return a.begin < b.end && b.begin < a.end; }
 
-  /// What an instance reads, or writes, of `root`.
+  /// The bytes of `root` that an instance reads, or writes.
   Bytes read(const Instance& instance, TensorId root) const {
     const auto* copy = instance.is<Instance::Copy>();
     return span(instance.inputs, root, copy ? &copy->shape : nullptr, copy ? copy->source_offset : 0);

@@ -55,7 +55,7 @@ class Readers {
     if (rows.row_bytes == 0) return;
     const size_t begin = at.offset + (copy ? copy->source_offset : 0);
     if (copy && copy->shape.rows > 1) {
-      // One piece of each run; else of any.
+      // The same piece of each run; otherwise whole runs.
       const size_t first = begin % rows.run_bytes();
       const bool alike = copy->shape.source_pitch == rows.run_bytes() && first + copy->shape.row_bytes <= rows.run_bytes();
       if (alike) add(number, rows, first, first + copy->shape.row_bytes);

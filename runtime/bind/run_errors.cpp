@@ -19,7 +19,7 @@ std::string describe(const DeviceFailure& failure, Executor& executor, const Run
   return where + failure.error.message();
 }
 
-/// What devices said.
+/// What devices reported.
 Error device_error(Executor& executor, const RunNames& names) {
   const DeviceFailure& first = *executor.device_failure();
   Error error = first.error;

@@ -16,7 +16,7 @@ class Sinking {
   /// The instances that sink.
   IdVector<InstanceId, bool> find() {
     find_readers();
-    // Readers come after what they read, so one pass from the end sees each after all of its readers.
+    // Readers come after what they read, so a single pass from the end sees each instance after all of its readers.
     for (size_t i = sinks_.size(); i-- > 0;) sinks_[InstanceId(i)] = sinks(InstanceId(i));
     return std::move(sinks_);
   }
@@ -49,7 +49,7 @@ class Sinking {
   const BoundProgram& program_;
   const BindContext& context_;
   IdVector<InstanceId, bool> sinks_;
-  IdVector<TensorId, bool> updates_;                     ///< by root: it is what a variable becomes
+  IdVector<TensorId, bool> updates_;                     ///< by root: the variable it becomes
   IdVector<TensorId, std::vector<InstanceId>> readers_;  ///< by root; none: the caller
   std::vector<InstanceId> needed_;                       ///< the instances that others wait for by name
 };

@@ -8,7 +8,7 @@ namespace sheaf {
 NodeId VariableStore::copy_of(NodeId variable, Device& device) {
   if (memory_space(variable) == device.memory_space()) return variable;
   for (const NodeId copy : at(variable).copies) {
-    // A node that was requested in vain has lost its device: it serves any.
+    // A node of a failed request has lost its device: it may serve any.
     const bool free = !settled(copy) && !at(copy).wanted;
     if (!free && memory_space(copy) != device.memory_space()) continue;
     if (free) at(copy).device = &device;
@@ -43,7 +43,7 @@ void VariableStore::mark_stale(NodeId node) {
 
 Result<void> VariableStore::refresh() {
   if (!stale()) return {};
-  for (const NodeId node : nodes_.ids()) {  // a whole comes before its copies
+  for (const NodeId node : nodes_.ids()) {  // the whole value comes before its copies
     if (at(node).stale && settled(node)) SHEAF_TRY(at(node).copied ? bring(node) : join_shares(node));
   }
   any_stale_.store(false, std::memory_order_release);
@@ -76,7 +76,7 @@ Result<void> VariableStore::carry(Device& source_device, const TensorSpec& sourc
     SHEAF_ASSIGN(auto target, place(*to.device, to.spec, to.data));
     return transfer(home, target);
   }
-  // What is in the memory of no rank, each process has in its own.
+  // A value that is in no rank's memory exists in each process's own.
   if (source_spec.bytes == 0 || !sender || !receiver || sender->rank == receiver->rank) return {};
   if (here) return sender->world->send(sender->rank, receiver->rank, source, source_spec.bytes);
   if (!there) return {};

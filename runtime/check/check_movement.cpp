@@ -13,7 +13,7 @@ const Symbol* find_symbol(const CheckScope& scope, const std::string& name) {
   return found == scope.symbols.end() ? nullptr : found->second;
 }
 
-/// The chunk symbol of `region` that `extent` is, if it is one alone.
+/// The chunk symbol of `region` that `extent` is, if it is a single one.
 const Symbol* chunk_of(const CheckScope& scope, const Extent& extent, int region) {
   if (extent.constant != 0 || extent.terms.size() != 1 || extent.terms.begin()->second != 1) return nullptr;
   const Symbol* symbol = find_symbol(scope, extent.terms.begin()->first);

@@ -53,7 +53,7 @@ void add_vector_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, const 
   const uint64_t vectors = shape.channels * size_of(norm.dtype) / 16;
   const auto width = unsigned(std::min<uint64_t>(std::bit_ceil(std::max<uint64_t>(vectors, 1)), 32));
   const uint64_t tiles = (vectors + width - 1) / width, height = kThreads / width;
-  // A stretch has four rows or more for each thread, and there are blocks to fill the device: by the sizes alone.
+  // A stretch has four rows or more for each thread, and there are enough blocks to fill the device; depends only on the sizes.
   const uint64_t parts =
       std::clamp<uint64_t>(std::min(shape.values() / (4 * height), 1024 / std::max<uint64_t>(tiles, 1)), 1, 512);
   const uint64_t stretch = (shape.values() + parts - 1) / parts;
@@ -75,11 +75,11 @@ void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& p
   const std::string suffix = kernel_suffix(norm.dtype);
   require(!suffix.empty(), "sums by channel are of floating-point numbers");
   const Shape shape = shape_of(norm.dims, norm.channels_last);
-  // Sums of x alone go by vectors of 16 bytes where channels fill them: operands begin at multiples of that.
+  // Sums of only x go by vectors of 16 bytes if channels fill them: operands begin at multiples of that.
   const uint64_t lanes = 16 / size_of(norm.dtype);
   if (pass.mode == kSum && shape.last && shape.channels % lanes == 0)
     return add_vector_sums(calls, kernels, pass, norm, shape, scratch_bytes);
-  // Parts of the values are summed side by side, so that there are blocks enough; by the sizes alone.
+  // Parts of the values are summed in parallel, to have enough blocks; depends only on the sizes.
   const uint64_t tiles = shape.last ? (shape.channels + 31) / 32 : shape.channels;
   const uint64_t least = shape.last ? 64 : 2048;
   const uint64_t parts = std::clamp<uint64_t>(std::min(shape.values() / least, 2048 / std::max<uint64_t>(tiles, 1)), 1, 512);
@@ -182,7 +182,7 @@ static NormWork add_backward_of_biased(std::vector<KernelCall>& calls, OwnKernel
   return work;
 }
 
-/// The sum is made where the masked one comes to lie.
+/// The sum is made in the place of the masked one.
 static NormWork add_backward_of_sum(std::vector<KernelCall>& calls, OwnKernels* kernels, BatchNormCall norm,
                                     size_t& scratch_bytes) {
   const auto elements = uint64_t(product(norm.dims, 0, norm.dims.size()));

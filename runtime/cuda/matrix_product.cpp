@@ -23,7 +23,7 @@ Dims batch_strides(const Dims& dims, int64_t matrix) {
   return strides;
 }
 
-/// Neighbouring dims along which every operand's matrices lie evenly become one.
+/// Merges neighbouring dims along which every operand's matrices are evenly spaced.
 std::vector<BatchDim> merged(const std::vector<BatchDim>& dims) {
   std::vector<BatchDim> result;
   for (const BatchDim& dim : dims) {

@@ -105,8 +105,8 @@ Function own_kernel(OwnKernels& kernels, const char* file, const std::string& na
 void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
                      int64_t rows, int64_t columns, size_t& scratch_bytes) {
   require(!kernel_suffix(dtype).empty(), "sums over rows are of floating-point numbers");
-  // Parts of the rows are summed side by side, then their sums: as many parts as make a few thousand blocks at most. By the
-  // sizes alone, so that every GPU has the same bits.
+  // Parts of the rows are summed in parallel, then their sums: as many parts as make a few thousand blocks at most. Depends
+  // only on the sizes, so that every GPU gives the same bits.
   const int64_t tiles = (columns + 31) / 32;
   const int64_t parts = std::clamp<int64_t>(std::min(rows / 64, 2048 / std::max<int64_t>(tiles, 1)), 1, kMostParts);
   const auto stretch = uint64_t((rows + parts - 1) / parts);

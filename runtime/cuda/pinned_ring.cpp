@@ -71,7 +71,7 @@ Result<void> PinnedRing::settle(const Rows& memory) {
                                             shape.rows, shape.target_pitch});
   };
   uint64_t last = 0;
-  // They are finished in order, but lie in two streams: each has to be waited for.
+  // They are finished in order, but are in two streams: each has to be waited for.
   for (;;) {
     Piece oldest;
     {

@@ -59,7 +59,7 @@ uint16_t half_from_float(float value) {
   const uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
   const uint32_t magnitude = bits & 0x7FFFFFFF;
   if (magnitude > 0x7F800000) return sign | 0x7E00;
-  // 65520 lies halfway between the largest half and what would come next.
+  // 65520 is halfway between the largest half and what would come next.
   if (magnitude >= 0x477FF000) return sign | 0x7C00;
   if (magnitude < 0x38800000) {
     // Subnormal: adding a half makes the unit in the last place 2^-24, and the addition rounds to even.

@@ -7,7 +7,7 @@ namespace sheaf {
 
 bool is_floating(DType dtype);
 
-/// Element `i` as a number, exact but for integers beyond 2^53; the second is of integer tensors.
+/// Element `i` as a number, exact except for integers beyond 2^53; the second is for integer tensors.
 double number_at(const HostTensor& tensor, size_t i);
 int64_t integer_at(const HostTensor& tensor, size_t i);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostIdxDims = 8;
 
-/// The file's content, unpacked or as it stands, read from front to back.
+/// The file's content, unpacked or as it is, read from front to back.
 class Stream {
  public:
   explicit Stream(std::string_view bytes) : rest_(bytes) {

@@ -74,7 +74,7 @@ DataSource folder_taken_apart(DataSource::Kind kind, const std::string& text) {
   return source;
 }
 
-/// `text` taken apart, but for the rows of `random:ROWS`; nothing is checked.
+/// `text` split into its parts, except for the rows of `random:ROWS`; nothing is checked.
 DataSource taken_apart(const std::string& text) {
   if (text.starts_with("random:")) return {DataSource::random, "", "", 0, {}};
   if (text.starts_with("text:") || text.starts_with("tokens:")) return text_taken_apart(text);

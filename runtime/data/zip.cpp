@@ -18,7 +18,7 @@ constexpr uint32_t kDirectoryEnd = 0x06054b50;
 constexpr uint32_t kDirectoryEnd64 = 0x06064b50;
 constexpr uint32_t kLocator64 = 0x07064b50;
 constexpr uint64_t kLargestDirectory = 64 << 20;
-constexpr uint64_t kElsewhere = 0xFFFFFFFF;  // a 32-bit field whose value stands in a 64-bit one
+constexpr uint64_t kElsewhere = 0xFFFFFFFF;  // a 32-bit field whose value is in a 64-bit one
 
 /// A little-endian number of `size` bytes at `at`; the caller has checked the bounds.
 uint64_t number(std::string_view bytes, size_t at, size_t size) {

@@ -56,7 +56,7 @@ inline double bytes_again_of(const Executable* executable) {
   return counting ? counting->bytes_again() : 0;
 }
 
-/// None, where nobody says otherwise. `executable` may be null.
+/// None, unless told otherwise. `executable` may be null.
 inline int meetings_of(const Executable* executable) {
   const auto* counting = dynamic_cast<const CountsLaunches*>(executable);
   return counting ? counting->meetings() : 0;

@@ -7,7 +7,7 @@ class RankedDevice : public Device {
  public:
   RankedDevice(std::shared_ptr<Device> inner, WorldMember member)
       : inner_(std::move(inner)), member_(std::move(member)), info_(inner_->info()) {
-    if (!member_.here()) info_.memory_bytes = 0;  // nobody here knows
+    if (!member_.here()) info_.memory_bytes = 0;  // unknown here
   }
 
   const DeviceInfo& info() const override { return info_; }

@@ -1,4 +1,4 @@
-// A device as one of a world: its process's own, or what stands for it in the others.
+// A device as one of a world: its process's own, or its stand-in in the others.
 #pragma once
 
 #include "runtime/device/device.h"

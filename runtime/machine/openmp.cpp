@@ -22,7 +22,7 @@ extern "C" int omp_get_max_threads();
 namespace sheaf {
 namespace {
 
-/// libgomp's own, which stand behind those of this program.
+/// libgomp's own, which are behind those of this program.
 struct Libgomp {
   decltype(&GOMP_parallel) parallel = find<decltype(&GOMP_parallel)>("GOMP_parallel");
   decltype(&GOMP_barrier) barrier = find<decltype(&GOMP_barrier)>("GOMP_barrier");
@@ -42,7 +42,7 @@ const Libgomp& libgomp() {
   return found;
 }
 
-/// Where an object's code lies.
+/// Where an object's code is.
 struct Code {
   uintptr_t begin = 0, end = 0;
   bool has(const void* address) const {

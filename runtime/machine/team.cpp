@@ -123,7 +123,7 @@ void Team::run(int shares, void (*body)(void*), void* data) {
 }
 
 /// A share is taken once in each work. A member may come late, to a work whose shares are all taken, and find the next one
-/// under way: what it knows is then older than what stands here.
+/// under way: its knowledge is then older than this.
 bool Team::claim(int share, int32_t work) {
   std::atomic<int32_t>& taken = claimed_[static_cast<size_t>(share)];
   int32_t last = taken.load(std::memory_order_relaxed);

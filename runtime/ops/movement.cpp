@@ -1,4 +1,4 @@
-// Data movement, what is neither movement nor a library's, and what binding adds.
+// Data movement, operations that are neither movement nor a library's, and those that binding adds.
 #include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
 

@@ -206,7 +206,7 @@ std::string serialize(const Plan& plan) {
   content["objects"] = std::move(objects);
   Json hashed = document;
   for (const auto& item : content.items()) hashed[item.key()] = item.value();
-  // The digest stands near the top, but is computed over all the rest: see verify_digest in runtime/check/plan_header.h.
+  // The digest is near the top, but is computed over all the rest: see verify_digest in runtime/check/plan_header.h.
   document["sha256"] = sha256(hashed.dump(-1, ' ', false, Json::error_handler_t::replace));
   for (const auto& item : content.items()) document[item.key()] = item.value();
 

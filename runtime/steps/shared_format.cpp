@@ -6,7 +6,7 @@ namespace sheaf {
 
 namespace {
 
-/// One element lies the same in any format.
+/// One element has the same layout in any format.
 bool single(const TensorSpec& spec) { return element_count(spec) == 1; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The events of a trace file as text, sorted by time when all are there (internal to runtime/trace).
+// The events of a trace file as text, sorted by time once all are there (internal to runtime/trace).
 #pragma once
 
 #include "runtime/plan/plan.h"

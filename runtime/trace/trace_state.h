@@ -1,4 +1,4 @@
-// What a Trace is made of (internal to runtime/trace).
+// The data of a Trace (internal to runtime/trace).
 #pragma once
 
 #include "runtime/cost/description.h"
@@ -19,7 +19,7 @@ struct Trace::State {
   std::shared_ptr<const void> identity = std::make_shared<char>();
   std::vector<std::shared_ptr<Recording>> recordings;
   std::map<std::string, std::shared_ptr<int64_t>> counters;  ///< steps committed, by program
-  std::vector<StepTimes> data_waits;                         ///< the last kMostDataWaits; `number`: the step that they were for
+  std::vector<StepTimes> data_waits;                         ///< the last kMostDataWaits; `number`: the step they were for
   int64_t data_wait_count = 0;
 };
 

@@ -1,4 +1,5 @@
-// What all ranks do together, made of messages: along a binomial tree, so that it takes as many rounds as the number of ranks has bits.
+// Operations of all ranks, made of messages: along a binomial tree, so they take as many rounds as the number of ranks has
+// bits.
 #include "runtime/world/process_world.h"
 
 #include <cstring>
@@ -6,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-/// Texts as one, each with its length in front.
+/// Joins texts into one, each preceded by its length.
 void append(std::string& all, const std::string& text) {
   const uint64_t length = text.size();
   all.append(reinterpret_cast<const char*>(&length), sizeof length);

@@ -1,4 +1,4 @@
-// All ranks in this process, for looking at and verifying a run of several without starting it.
+// All ranks in this process, for inspecting and verifying a run of several without starting it.
 #pragma once
 
 #include "runtime/world/world.h"

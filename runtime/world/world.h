@@ -1,4 +1,4 @@
-// The processes of a run. One process is no world: what follows is for several, each with its own devices, which a launcher
+// The processes of a run. A single process is no world: this is for several, each with its own devices, which a launcher
 // (mpirun, srun) has started with the same command (docs/worlds.md).
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace sheaf {
 
-/// Ranks count from 0. All ranks make the calls that say so together, in one order.
+/// Ranks count from 0. All ranks make the calls marked "all ranks together", in one order.
 class World {
  public:
   virtual ~World() = default;
@@ -20,8 +20,8 @@ class World {
   /// Whether this process does the work of `rank`.
   virtual bool here(int rank) const = 0;
 
-  /// From `from`, which is here, to `to`, and the reverse; a message is received whole, by a call of its size. They block: a send until
-  /// its memory may change. Errors: a process is gone; the first cause, with its rank.
+  /// From `from`, which is here, to `to`, and the reverse; a message is received whole, by a call of its size. They block: a
+  /// send until its memory may change. Errors: a process is gone; the first cause, with its rank.
   virtual Result<void> send(int from, int to, const void* data, size_t bytes) = 0;
   virtual Result<void> receive(int to, int from, void* data, size_t bytes) = 0;
 
@@ -29,12 +29,13 @@ class World {
   virtual Result<std::vector<std::string>> exchange(std::string mine) = 0;
   /// `data` of rank `root`, on all ranks. All ranks together.
   virtual Result<void> broadcast(int root, void* data, size_t bytes) = 0;
-  /// Ends the run on all ranks, because of `cause` on this one: whoever waits or will wait gets it as an error. The first one counts.
+  /// Ends the run on all ranks, because of `cause` on this one: every present or later wait returns it as an error. The first
+  /// one counts.
   virtual void fail(const Error& cause) = 0;
-  /// Why the run has ended, if it has: "rank 2: …". Empty on the rank whose failure it is.
+  /// Why the run has ended, if it has: "rank 2: …". Empty on the rank that failed.
   virtual std::optional<Error> failure() const = 0;
 
-  /// Whether it is so on some rank. All ranks together.
+  /// Whether it is true on some rank. All ranks together.
   Result<bool> any(bool mine);
 };
 

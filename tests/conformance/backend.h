@@ -1,4 +1,4 @@
-// The backends under test, and a device buffer that goes away by itself.
+// The backends under test, and a device buffer that frees itself.
 #pragma once
 
 #include "runtime/device/device.h"
@@ -17,7 +17,7 @@
 
 namespace sheaf {
 
-/// The CPU, a virtual GPU, and a real one where this machine has it.
+/// The CPU, a virtual GPU, and a real one if this machine has it.
 inline std::vector<std::string> backends() {
   std::vector<std::string> found = {"cpu:0", "sim:0"};
   if (open_device(parse_devices("cuda:0")->front())) found.emplace_back("cuda:0");
@@ -48,7 +48,8 @@ class Opener {
   std::unique_ptr<sim::SimMachine> machine_;
 };
 
-/// Of a file that an environment variable names (on another machine than the one that built it), else of `built`.
+/// The contents of the file that an environment variable names (on a machine other than the one that built it), else of
+/// `built`.
 inline std::string content(const char* variable, const char* built) {
   const char* named = std::getenv(variable);
   const std::string file = named ? named : built;

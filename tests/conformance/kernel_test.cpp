@@ -19,7 +19,7 @@ class KernelContract : public BackendTest {
     BackendTest::SetUp();
     add_kernels(plan);
   }
-  /// What the backend's own object is called.
+  /// The name of the backend's own object.
   std::string object() const { return device->info().shares_host_memory ? "x86-64-v3" : kPtxObject; }
 
   Result<Prepared> prepare(const Step& step, const std::vector<TensorSpec>& inputs, const std::vector<TensorSpec>& outputs,
@@ -121,7 +121,7 @@ TEST_P(KernelContract, ALibraryOperation) {
   const Buffer x(*device, 24), w(*device, 24), b(*device, 8), y(*device, 16), scratch(*device, prepared->scratch_bytes);
   upload(x, std::vector<float>{1, 2, 3, 4, 5, 6});
   upload(b, std::vector<float>{10, 20});
-  // The weight goes through a reorder where another format is wanted.
+  // The weight is reordered if another format is wanted.
   std::unique_ptr<Buffer> wanted;
   upload(w, std::vector<float>{1, 0, 0, 0, 1, 1});
   void* weight = w.get();

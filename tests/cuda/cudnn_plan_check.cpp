@@ -1,7 +1,7 @@
-// Binds every program of plans to a GPU that isn't there, as far as that goes, and shows what does each library operation.
+// Binds every program of plans to an absent GPU, as far as that goes, and shows what computes each library operation.
 //   cudnn_plan_check --batch N --devices N [--fast] PLAN...
-// Exits with 1 where an operation has no engine, with 77 where cuDNN isn't there. It needs a driver that cuDNN can build plans
-// with: a GPU's, or the one that make_mock_driver.sh makes.
+// Exits with 1 if an operation has no engine, with 77 if cuDNN is missing. It needs a driver that cuDNN can build plans with: a
+// GPU's, or the one that make_mock_driver.sh makes.
 #include "runtime/check/reader.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/gpu_models.h"
@@ -26,7 +26,7 @@ struct Request {
   bool fast = false;
 };
 
-/// One line an operation; those of other replicas that are the same are left out.
+/// One line per operation; identical ones of other replicas are left out.
 void show(const PlannedProgram& planned, const Program& program) {
   std::set<std::string> shown;
   for (const Instance& instance : planned.binding.program.instances) {

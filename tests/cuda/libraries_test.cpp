@@ -1,5 +1,5 @@
-// cuBLASLt, cuDNN's recurrent layers and NCCL as far as they go without a GPU: every function is there, descriptors hold what was
-// meant, and what needs a GPU says so.
+// cuBLASLt, cuDNN's recurrent layers and NCCL as far as they go without a GPU: every function exists, descriptors hold what was
+// meant, and calls that need a GPU say so.
 #include "runtime/cuda/vendor/cublaslt.h"
 #include "runtime/cuda/vendor/cudnn_rnn.h"
 #include "runtime/cuda/vendor/nccl.h"
@@ -9,7 +9,7 @@
 namespace sheaf::cuda {
 namespace {
 
-/// A test of what a library has to say is left out where the library isn't.
+/// Tests of a library's answers are left out if the library is missing.
 #define OPENED_OR_SKIP(name, call)                                                                                          \
   auto name = call;                                                                                                         \
   if (!name && name.error().message().find("has no function") == std::string::npos) GTEST_SKIP() << name.error().message(); \

@@ -1,4 +1,4 @@
-// Products and recurrent layers prepared for a GPU that isn't there: operands, workspaces, reasons, refusals.
+// Products and recurrent layers prepared for an absent GPU: operands, workspaces, reasons, refusals.
 #include "runtime/ops/recurrent.h"
 #include "runtime/plan/op_list.h"
 #include "runtime/steps/rnn_shape.h"
@@ -171,7 +171,7 @@ TEST(PlannedRecurrent, TrainingKeepsWhatItsGradientTakes) {
       EXPECT_GT(kept.bytes, 1U);
       auto gradient = layers.gradient(kept).prepare(prepare_rnn);
       ASSERT_TRUE(gradient) << gradient.error().message();
-      EXPECT_GT(gradient->scratch_bytes, train->scratch_bytes);  // the gradients' space besides
+      EXPECT_GT(gradient->scratch_bytes, train->scratch_bytes);  // the gradients' space too
       auto foreign = layers.gradient(plain_tensor(DType::uint8, {1})).prepare(prepare_rnn);
       ASSERT_FALSE(foreign);
       EXPECT_EQ(foreign.error().message(), "operand 'workspace' is not one that " + to_string(*traits(op).training) + " made");

@@ -1,5 +1,5 @@
-// A fuzz target for each kind of file that is read (libFuzzer): whatever the bytes, a value or an Error that names a place, and
-// nothing that a sanitizer minds. SHEAF_FUZZ says which kind; run_fuzz.py has the seeds.
+// A fuzz target for each kind of input file (libFuzzer): whatever the bytes, the result is a value or an Error that names a
+// place, and no sanitizer complains. SHEAF_FUZZ selects the kind; run_fuzz.py has the seeds.
 #include "frontend/model.h"
 #include "runtime/base/file.h"
 #include "runtime/check/reader.h"
@@ -20,7 +20,7 @@
 namespace sheaf {
 namespace {
 
-/// Every message can be shown and says of which file it speaks.
+/// Every message can be shown and names its file.
 void check_error(const Error& error, bool with_line) {
   if (error.diagnostics.empty() || error.message().empty() || to_string(error).size() > (1 << 20)) std::abort();
   for (const Diagnostic& diagnostic : error.diagnostics) {
@@ -38,7 +38,7 @@ void check_result(const Result<T>& result, bool with_line = false) {
 
 void model(std::string_view bytes) { check_result(frontend::parse_model("fuzz.json", std::string(bytes)), true); }
 
-/// With its hash made right where it is JSON: otherwise hardly anything would get past that.
+/// With a correct hash if it is JSON: otherwise hardly any input would get past the hash.
 void plan(std::string_view bytes) {
   nlohmann::ordered_json document = nlohmann::ordered_json::parse(bytes, nullptr, false);
   std::string text(bytes);
@@ -51,7 +51,7 @@ void plan(std::string_view bytes) {
   check_result(parse_plan("fuzz.plan", text));
 }
 
-/// The bytes as a file that is nowhere on a disk.
+/// The bytes as a file that is on no disk.
 class File {
  public:
   explicit File(std::string_view bytes) : number_(::memfd_create("fuzz", MFD_CLOEXEC)) {

@@ -30,7 +30,7 @@ sheaf::Result<std::vector<std::vector<float>>> run(const sheaf::Model& model, co
     for (int64_t size : session->output_shape(i)) count *= static_cast<size_t>(size);
     output_buffers.push_back(outputs.emplace_back(count).data());
   }
-  // What the model's Print layers print is dropped here.
+  // The output of the model's Print layers is dropped here.
   const sheaf::RunOptions options{.print = [](std::string_view) {}};
   if (auto done = session->run(input_buffers, output_buffers, options); !done) return done.error();
   return outputs;
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   if (!model) return fail(model.error());
   if (auto done = model->initialise_parameters(1); !done) return fail(done.error());
 
-  // Inputs are the caller's own memory, dense and row-major, as large as a session says.
+  // Inputs are the caller's own memory, dense and row-major, as large as the session requires.
   auto session = model->bind("cpu", batch);
   if (!session) return fail(session.error());
   std::vector<std::vector<float>> inputs;

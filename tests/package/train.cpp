@@ -21,7 +21,7 @@ int fail(const sheaf::Error& error) {
   return 1;
 }
 
-/// `rows` rows of what a trainer takes: waves, and class numbers from 0 to 9.
+/// `rows` rows of a trainer's data: waves, and class numbers from 0 to 9.
 sheaf::Result<std::vector<sheaf::NamedTensor>> batch_of(const sheaf::Trainer& trainer, int64_t rows, int seed) {
   std::vector<sheaf::NamedTensor> values;
   for (size_t i = 0; i < trainer.inputs().size(); ++i) {
@@ -41,7 +41,7 @@ sheaf::Result<std::vector<sheaf::NamedTensor>> batch_of(const sheaf::Trainer& tr
   return values;
 }
 
-/// An epoch of 19 rows in batches of 8: the last has 3. Gives the losses.
+/// An epoch of 19 rows in batches of 8: the last has 3. Returns the losses.
 sheaf::Result<std::vector<float>> epoch(sheaf::Trainer& trainer, const sheaf::RunOptions& options = {}) {
   std::vector<float> losses;
   for (const int64_t rows : {8, 8, 3}) {
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string folder = argv[2], checkpoint = folder + "/checkpoint.safetensors";
-  // Devices and plans are values: what is bound to them shares them.
+  // Devices and plans are values: everything bound to them shares them.
   auto devices = sheaf::DeviceList::open("cpu:0,cpu:1");
   if (!devices) return fail(devices.error());
   auto plan = sheaf::SharedPlan::load(argv[1]);
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   auto expected = epoch(*trainer);
   if (!expected) return fail(expected.error());
 
-  // Another model of the same plan goes on where the first was saved.
+  // Another model of the same plan continues where the first was saved.
   auto other = sheaf::Model::from_plan(*plan);
   if (!other) return fail(other.error());
   auto resumed = sheaf::Trainer::bind(*other, *devices, 8);
@@ -90,14 +90,14 @@ int main(int argc, char** argv) {
   auto losses = epoch(*resumed, traced);
   if (!losses) return fail(losses.error());
   if (*losses != *expected) return fail(sheaf::Error("the resumed run has other losses"));
-  // What is changed besides the parameters has names, too.
+  // Other changed values, besides the parameters, have names too.
   for (const sheaf::ParameterInfo& entry : resumed->state()) {
     auto a = trainer->read_state(entry.name), b = resumed->read_state(entry.name);
     if (!a || !b || a->bytes != b->bytes) return fail(sheaf::Error("the resumed run differs in " + entry.name));
   }
   std::cout << "resumed: the same losses\n";
 
-  // Weights go to PyTorch and come back; a session sees what the trainer made of them.
+  // Weights go to PyTorch and come back; a session sees the trainer's changes to them.
   const std::string weights = folder + "/weights.safetensors";
   if (auto saved = other->save_parameters(weights); !saved) return fail(saved.error());
   if (auto loaded = model->load_parameters(weights); !loaded) return fail(loaded.error());

@@ -1,4 +1,4 @@
-// Where the checkout is: known to one source alone, so that ccache serves all others in another folder, too.
+// The checkout's folder: known to a single source file, so that ccache serves all others in another folder too.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@ uint8_t pack_mode(Space space, Touch touch);
 Space space_of(const Instruction& in);
 Touch touch_of(const Instruction& in);
 
-/// Where `bytes` at `address` of `space` lie for `lane`. Null after a fault: warp.fault says which.
+/// Where `bytes` at `address` of `space` are for `lane`. Null after a fault: warp.fault says which.
 void* locate(Warp& warp, const Instruction& in, uint32_t lane, Space space, uint64_t address, uint32_t bytes, Touch touch);
 
 /// The address that a load or store of `lane` names: the register in `slot`, displaced.

@@ -6,7 +6,7 @@
 namespace sheaf::ptx {
 namespace {
 
-// What nobody has written: bytes that show.
+// Contents of unwritten memory: recognisable bytes.
 constexpr int kUnwritten = 0xa5;
 
 std::unique_ptr<std::byte[]> unwritten(size_t bytes) {

@@ -10,9 +10,9 @@ class BlockRun {
   /// Memory for blocks of `size.block` threads, used by one block after another.
   BlockRun(const Program& program, const Kernel& kernel, const LaunchSize& size, const void* const* arguments, Memory& memory,
            RaceDetector* races);
-  /// Runs block `number`, x counting first. At a fault: what fault() says.
+  /// Runs block `number`, x counting first. At a fault: the value of fault().
   Step run(uint64_t number, uint64_t& budget);
-  /// The same in pieces: go_on() returns `asleep` where threads sleep and no others can go on.
+  /// The same in pieces: go_on() returns `asleep` if threads sleep and no others can go on.
   void start(uint64_t number);
   Step go_on(uint64_t& budget);
   const Fault& fault() const { return fault_; }
@@ -21,7 +21,7 @@ class BlockRun {
  private:
   void fill_registers(WarpRun& warp);
   void fill_block(WarpRun& warp);
-  /// Lets the threads go on that wait at complete barriers; whether there were any.
+  /// Releases the threads that wait at complete barriers; returns whether there were any.
   bool release_barriers();
   bool release(uint32_t barrier);
   /// Whether any thread slept, and goes on.

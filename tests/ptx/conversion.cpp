@@ -40,7 +40,7 @@ uint64_t sign_extended(uint64_t bits, Type type) {
   return is_signed(type) ? static_cast<uint64_t>(static_cast<int64_t>(bits << shift) >> shift) : bits << shift >> shift;
 }
 
-/// Clamped to the range. What is no number: 0 from narrow floats to 32 bits and less, else only the top bit set.
+/// Clamped to the range. NaN gives 0 from narrow floats to 32 bits and less, else only the top bit set.
 uint64_t to_integer(double value, const Conversion& c) {
   const int bits = 8 * bytes_of(c.to);
   if (value != value) return c.from != Type::f64 && bits < 64 ? 0 : uint64_t{1} << (bits - 1);

@@ -1,4 +1,4 @@
-// Turns statements into instructions. KernelBuilder gives registers, constants and variables their places and takes
+// Turns statements into instructions. KernelBuilder assigns registers, constants and variables their places and takes
 // instructions; Decoding reads one statement's modifiers and operands; decode_*.cpp know the opcodes.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace sheaf::ptx {
 
-/// Where a variable lies in its space. A function's .param variables lie with its .local ones.
+/// Where a variable is in its space. A function's .param variables are with its .local ones.
 struct Placed {
   Space space = Space::generic;
   uint64_t address = 0;
@@ -66,7 +66,7 @@ class Decoding {
 
   // Modifiers. Every one has to be taken.
   bool take(std::string_view modifier);
-  /// The position in `names` of the one that is there (none: -1).
+  /// The position in `names` of the one that is present (none: -1).
   int one_of(std::initializer_list<std::string_view> names);
   /// The next modifier must be a type.
   Type type();
@@ -81,9 +81,9 @@ class Decoding {
   void destination_pair(size_t index, int slot, int bytes, int predicate_slot);
   void source(size_t index, int slot, Type type) { source(operand(index), slot, type); }
   void source(const Operand& operand, int slot, Type type);
-  /// Of a register that may be wider than the type: its bytes (0: the operand is none).
+  /// For a register that may be wider than the type: its bytes (0: the operand isn't one).
   int register_bytes(const Operand& operand) const { return operand.reg ? operand.reg->bytes : 0; }
-  /// [register + offset] or [variable + offset]; gives the space that the address means.
+  /// [register + offset] or [variable + offset]; returns the space that the address means.
   Space address(size_t index, int slot, Space space);
 
   void fail(const std::string& what);

@@ -40,12 +40,12 @@ Error error_of(const Program& program, const Kernel& kernel, const LaunchSize& s
                    words(position(fault.thread, size.block)) + ": " + fault.what);
 }
 
-/// A cooperative launch: every block goes on until it sleeps, then the next one, round and round.
+/// A cooperative launch: every block runs until it sleeps, then the next one, round and round.
 Result<LaunchCounts> run_together(const Program& program, const Kernel& kernel, const LaunchSize& size,
                                   const void* const* arguments, Memory& memory, const LaunchOptions& options,
                                   RaceDetector& races) {
   const uint64_t blocks = uint64_t{size.grid[0]} * size.grid[1] * size.grid[2];
-  constexpr uint64_t kMostBlocks = 512;  // more than GPUs of today keep of the kernels that are launched so
+  constexpr uint64_t kMostBlocks = 512;  // more than today's GPUs hold of kernels launched this way
   if (blocks > kMostBlocks)
     return Error({program.name, 0, 0},
                  "kernel '" + kernel.name + "': " + std::to_string(blocks) + " blocks are never there at once");

@@ -1,12 +1,12 @@
-// An emulator of PTX, for tests: runs what LLVM's NVPTX back-end and nvcc emit for our kernels, as the PTX ISA says
-// (https://docs.nvidia.com/cuda/parallel-thread-execution), without a GPU. What it does not know is an error that
+// An emulator of PTX, for tests: runs the code that LLVM's NVPTX back-end and nvcc emit for our kernels, as the PTX ISA
+// specifies (https://docs.nvidia.com/cuda/parallel-thread-execution), without a GPU. Anything it does not know is an error that
 // names the line, never a guess.
 //
-// A warp's 32 threads run together where they are at the same instruction; those at the lowest one run first.
-// Blocks run one after another, those of a cooperative launch in turns: each until all its threads wait at barriers or sleep
-// (nanosleep). Instructions that threads meet at (shfl.sync, vote.sync, bar.sync, …) wait for all
-// that they name; where these cannot come any more, the error says which threads are missing. "Approximate"
-// instructions give the nearest value; results that the ISA leaves undefined are NaN-like patterns.
+// A warp's 32 threads run together while they are at the same instruction; those at the lowest one run first. Blocks run one
+// after another, those of a cooperative launch in turns: each until all its threads wait at barriers or sleep (nanosleep).
+// Instructions that threads meet at (shfl.sync, vote.sync, bar.sync, …) wait for all threads they name; if these cannot come
+// any more, the error says which are missing. "Approximate" instructions give the nearest value; results that the ISA leaves
+// undefined are NaN-like patterns.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -31,7 +31,7 @@ struct LaunchSize {
   std::array<uint32_t, 3> grid{1, 1, 1};   ///< blocks
   std::array<uint32_t, 3> block{1, 1, 1};  ///< threads, 1024 at most
   size_t shared_bytes = 0;                 ///< dynamic shared memory
-  bool cooperative = false;                ///< all blocks are there at once: one may wait for what others write
+  bool cooperative = false;                ///< all blocks are resident at once: one may wait for what others write
 };
 
 /// The global memory that a kernel sees. Asked at each global access of each thread, in the thread that called
@@ -39,10 +39,9 @@ struct LaunchSize {
 class Memory {
  public:
   virtual ~Memory() = default;
-  /// Where the host has the `bytes` (1 to 16) at `address`; null where they may not be touched. An atomic operation
-  /// writes.
+  /// Where the host has the `bytes` (1 to 16) at `address`; null if they may not be accessed. An atomic operation writes.
   virtual void* access(uint64_t address, size_t bytes, bool writes) = 0;
-  /// For the message where access() gave null: what is there, e.g. "16 bytes behind the arena of lane 0".
+  /// For the message if access() gave null: what is there, e.g. "16 bytes behind the arena of lane 0".
   virtual std::string explain(uint64_t address, size_t bytes, bool writes) { return "outside of the memory given to it"; }
 };
 
@@ -53,13 +52,14 @@ class HostMemory final : public Memory {
 };
 
 struct LaunchOptions {
-  /// Two threads touch the same byte of global or shared memory, one of them writes, not both do it by atom, red or
-  /// volatile, and no barrier is between: an error. (Threads of two blocks have no barrier between them; in a cooperative launch an
-  /// atomic operation, or volatile or acquiring read, comes after all that its block's others did before their atomic operations there.)
+  /// An error if two threads access the same byte of global or shared memory, one of them writes, they don't both use atom, red
+  /// or volatile, and no barrier is between. (Threads of two blocks have no barrier between them; in a cooperative launch an
+  /// atomic operation, or a volatile or acquiring read, comes after everything its block's other threads did before their
+  /// atomic operations there.)
   bool detect_races = false;
   /// The last block runs first: no block may rely on one before it.
   bool reverse_blocks = false;
-  /// A launch that takes more instructions (each counted once a warp) is an error: it hangs.
+  /// A launch with more instructions (each counted once per warp) is an error: it hangs.
   uint64_t instruction_limit = 2'000'000'000;
 };
 
@@ -74,8 +74,8 @@ struct Program;
 /// A parsed module. Launches may run at the same time from several threads.
 class PtxModule {
  public:
-  /// Errors: a line that isn't PTX, or an instruction, modifier or directive that the emulator does not know.
-  /// `name` stands in messages for the file.
+  /// Errors: a line that isn't PTX, or an instruction, modifier or directive that the emulator does not know. `name` is the
+  /// file's name in messages.
   static Result<PtxModule> parse(std::string_view text, const std::string& name = "ptx");
 
   bool has(std::string_view entry) const;

@@ -29,7 +29,7 @@ uint64_t encode_float(const ExactNumber& number, FloatFormat format, Rounding ro
   const uint64_t largest = format.infinity() - 1;
   if (number.kind == ExactNumber::infinite) return sign | (saturate_finite ? largest : format.infinity());
   if (number.mantissa == 0 && !number.sticky) return sign;
-  // The mantissa is brought to one bit more than the format's; what falls off to the right decides the rounding.
+  // Brings the mantissa to one bit more than the format's; the bits that drop off on the right decide the rounding.
   uint64_t mantissa = number.mantissa;
   int exponent = number.exponent;
   const int lowest = 1 - format.bias() - format.mantissa;  // of subnormal numbers
@@ -47,7 +47,7 @@ uint64_t encode_float(const ExactNumber& number, FloatFormat format, Rounding ro
     }
     exponent += shift;
   } else {
-    // Exact, unless `sticky` stands for a part below: callers give enough bits then.
+    // Exact, unless `sticky` stands for a part below: callers provide enough bits then.
     const int room = std::min(-excess, exponent - lowest);
     mantissa <<= room;
     exponent -= room;

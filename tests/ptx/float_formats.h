@@ -16,7 +16,7 @@ struct FloatFormat {
   constexpr int bias() const { return (1 << (exponent - 1)) - 1; }
   constexpr uint64_t infinity() const { return ((uint64_t{1} << exponent) - 1) << mantissa; }
   constexpr uint64_t sign() const { return uint64_t{1} << (exponent + mantissa); }
-  /// What GPUs give where the result is no number: all ones but the sign (f64 has only the quiet bit).
+  /// A GPU's result that is NaN: all ones but the sign (f64 has only the quiet bit).
   constexpr uint64_t nan() const {
     return mantissa == 52 ? infinity() | uint64_t{1} << 51 : infinity() | ((uint64_t{1} << mantissa) - 1);
   }
@@ -34,7 +34,7 @@ struct ExactNumber {
 
 ExactNumber decode_float(uint64_t bits, FloatFormat format);
 ExactNumber exact_integer(uint64_t magnitude, bool negative);
-/// `saturate_finite`: what is too large becomes the largest finite number.
+/// `saturate_finite`: a number too large becomes the largest finite number.
 uint64_t encode_float(const ExactNumber& number, FloatFormat format, Rounding rounding, bool saturate_finite = false);
 
 inline float half_to_float(uint16_t bits) {
@@ -63,7 +63,7 @@ inline uint16_t float_to_bfloat(float value) {
 inline float flush(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
 inline float canonical(float value) { return value != value ? std::bit_cast<float>(0x7fffffffu) : value; }
 inline double canonical(double value) { return value; }
-/// .sat: to [0, 1]; what is no number becomes 0.
+/// .sat: to [0, 1]; NaN becomes 0.
 template <typename T>
 inline T saturate(T value) {
   return value > T(0) ? (value < T(1) ? value : T(1)) : T(0);

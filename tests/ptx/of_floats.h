@@ -1,4 +1,4 @@
-// What opcodes mean for floats whose names are integers' too, or that have an exact and an approximate form.
+// The meaning of opcodes for floats whose names are integers' too, or that have an exact and an approximate form.
 #pragma once
 
 #include "tests/ptx/decoding.h"

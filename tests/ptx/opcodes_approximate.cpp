@@ -1,6 +1,5 @@
-// What GPUs compute with a small error: ex2, lg2, sin, cos, tanh, rsqrt, and .approx forms of div, rcp, sqrt. Here
-// they give the number nearest to the true value; what the ISA says of special values, subnormal ones and ranges
-// holds.
+// Instructions that GPUs compute with a small error: ex2, lg2, sin, cos, tanh, rsqrt, and .approx forms of div, rcp, sqrt. Here
+// they give the number nearest to the true value; the ISA's rules for special values, subnormal ones and ranges hold.
 #include "tests/ptx/decoding.h"
 #include "tests/ptx/float_formats.h"
 #include "tests/ptx/of_floats.h"

@@ -60,7 +60,7 @@ Step atomic(Warp& warp, const Instruction& in, uint32_t mask) {
   return Step::next;
 }
 
-/// f16, bf16 and pairs of them: add alone.
+/// f16, bf16 and pairs of them: only add.
 template <bool Bfloat, typename T>
 Step narrow_add(Warp& warp, const Instruction& in, uint32_t mask) {
   for (; mask; mask &= mask - 1) {

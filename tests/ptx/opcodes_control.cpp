@@ -7,7 +7,7 @@
 namespace sheaf::ptx {
 namespace {
 
-/// That every modifier is known.
+/// Checks that every modifier is known.
 void only(Decoding& d, std::initializer_list<std::string_view> known) {
   for (const std::string& modifier : d.statement().modifiers)
     if (std::find(known.begin(), known.end(), modifier) == known.end())

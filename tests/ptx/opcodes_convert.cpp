@@ -103,7 +103,7 @@ void decode_cvt(Decoding& d) {
   const bool floats = is_float(c.to) && is_float(c.from);
   const bool known = (is_integer(c.to) || is_float(c.to)) && (is_integer(c.from) || is_float(c.from)) &&
                      c.from != Type::f16x2 && c.from != Type::bf16x2;
-  // A rounding must stand where precision can be lost, and nowhere else.
+  // A rounding is required where precision can be lost, and forbidden elsewhere.
   const bool loses =
       floats ? format_of(c.to).mantissa < format_of(c.from).mantissa || format_of(c.to).exponent < format_of(c.from).exponent
              : is_float(c.to) != is_float(c.from);

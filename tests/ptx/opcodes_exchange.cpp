@@ -1,6 +1,5 @@
-// What threads of a warp do together: shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, bar.warp.sync,
-// activemask; and the barriers of a block. The warp waits for the threads that operand 5 names (WarpRun); here all
-// of them are in `mask`.
+// Operations among threads of a warp: shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, bar.warp.sync, activemask; and
+// the barriers of a block. The warp waits for the threads that operand 5 names (WarpRun); here all of them are in `mask`.
 #include "tests/ptx/decoding.h"
 #include "tests/ptx/warp.h"
 
@@ -10,7 +9,7 @@
 namespace sheaf::ptx {
 namespace {
 
-/// What a thread gets from one that takes no part: undefined, so something that shows.
+/// A thread's result from one that takes no part: undefined, so something recognisable.
 constexpr uint32_t kUndefined = 0x7fffdead;
 
 enum Direction : uint8_t { up, down, butterfly, index };

@@ -123,7 +123,7 @@ void decode_rounded(Decoding& d) {
   d.emit(handler, Operands + 1);
 }
 
-/// The one decode of names that narrow types have as well.
+/// The only decoding of names that narrow types have as well.
 template <Narrow Operation, typename Decode>
 void of_width(Decoding& d, Decode decode) {
   const Type type = type_of(d.statement().modifiers.back());
@@ -131,7 +131,7 @@ void of_width(Decoding& d, Decode decode) {
   decode_narrow(d, d.type(), Operation);
 }
 
-// Of zeros, −0 is the smaller one.
+// Of two zeros, −0 is the smaller one.
 template <bool Greater, bool Ftz, bool PropagateNan>
 struct Extreme {
   template <typename T>

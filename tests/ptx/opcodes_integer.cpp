@@ -1,4 +1,4 @@
-// Integer arithmetic but products; and which of the names that floats share means floats.
+// Integer arithmetic except products; and which of the names shared with floats mean floats.
 #include "tests/ptx/integer.h"
 #include "tests/ptx/of_floats.h"
 

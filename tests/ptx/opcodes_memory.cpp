@@ -72,7 +72,7 @@ Handler transfer(Type type, bool loads, int register_bytes, int count) {
   }
 }
 
-/// Hints that change no value: caches, prefetching, scopes of an order that blocks' sequence gives anyway.
+/// Hints that change no value: caches, prefetching, scopes of an order that running blocks in sequence gives anyway.
 void take_hints(Decoding& d) {
   d.one_of({"ca", "cg", "cs", "cv", "lu", "wb", "wt"});
   d.one_of({"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate"});
@@ -103,7 +103,7 @@ void decode_transfer(Decoding& d, bool loads) {
   for (int k = 0; k < count; ++k) {
     const Operand& value = count > 1 ? values.elements[static_cast<size_t>(k)] : values;
     int its = d.register_bytes(value);
-    if (!its) its = std::max(bytes_of(type), 2);  // a constant, or a value that nobody wants
+    if (!its) its = std::max(bytes_of(type), 2);  // a constant, or an unused value
     if (bytes && its != bytes) return d.fail("a vector of registers of different sizes");
     bytes = its;
     const Type bits = bytes == 8 ? Type::b64 : bytes == 4 ? Type::b32 : Type::b16;

@@ -78,7 +78,7 @@ void decode_mov(Decoding& d) {
          2);
 }
 
-// `immediate`: the window of the space; what lies in no window is global.
+// `immediate`: the window of the space; an address in no window is global.
 Step to_generic(Warp& warp, const Instruction& in, uint32_t mask) {
   const uint64_t* a = warp.at<uint64_t>(in.operand[1]);
   const auto window = static_cast<uint64_t>(in.immediate);

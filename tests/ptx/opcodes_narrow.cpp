@@ -1,6 +1,5 @@
-// Arithmetic of f16, bf16 and pairs of them. Each result is rounded once: sums and products of two are exact in
-// double (a sum of bfloats far apart in size is not, but then what it lacks is below the rounding), fma rounds to
-// odd before.
+// Arithmetic of f16, bf16 and pairs of them. Each result is rounded once: sums and products of two are exact in double (a sum
+// of bfloats far apart in size is not, but what it lacks is below the rounding), and fma rounds to odd before.
 #include "tests/ptx/decoding.h"
 #include "tests/ptx/float_formats.h"
 #include "tests/ptx/of_floats.h"

@@ -56,7 +56,7 @@ class Parser {
   std::vector<Scope> scopes_;
 };
 
-/// Bytes of ".f32" and the like, without its dot; 0 for "pred", -1 where it is no type.
+/// Bytes of ".f32" and the like, without its dot; 0 for "pred", -1 if it isn't a type.
 int bytes_of_type(std::string_view type);
 
 }  // namespace sheaf::ptx

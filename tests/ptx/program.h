@@ -15,21 +15,21 @@ struct Instruction;
 inline constexpr uint32_t kWarpSize = 32;
 inline constexpr uint32_t kNone = ~0u;
 
-/// What a handler says of the instruction that it did.
+/// A handler's report on the instruction that it executed.
 enum class Step : uint8_t { next, fault, asleep };
 
-/// Does an instruction for the threads of a warp that `mask` has.
+/// Executes an instruction for the threads of a warp that are in `mask`.
 using Handler = Step (*)(Warp& warp, const Instruction& instruction, uint32_t mask);
 
-/// Operands are places in a warp's register file: 32 elements of a register's size, one a thread; a predicate is one
-/// word, a bit a thread. Constants and special registers have places as well, filled once.
+/// Operands are places in a warp's register file: 32 elements of a register's size, one per thread; a predicate is one word,
+/// with one bit per thread. Constants and special registers have places as well, filled once.
 struct Instruction {
   enum Kind : uint8_t {
-    plain,    ///< the handler does it
+    plain,    ///< the handler executes it
     branch,   ///< to `target`
     indexed,  ///< brx.idx: to targets[operand 0]
     exit,
-    meet,     ///< threads of the warp that operand 5 names meet, then the handler does it
+    meet,     ///< threads of the warp that operand 5 names meet, then the handler executes it
     barrier,  ///< threads of the block meet (Barrier in `immediate`)
     sleep,    ///< other blocks may go on
   };

@@ -56,7 +56,7 @@ void RaceDetector::remember_read(Cell& cell, const Access& access) const {
   } else if (!second->exists() || same(*second)) {
     *second = access;
   } else if (first->block() == second->block()) {
-    // Another block's read conflicts with every write of the first's; of one block, the latest two reads do.
+    // Another block's read conflicts with every write of the first block's; within a block, the latest two reads do.
     if (!unordered(*first, access)) *first = access;
     else *second = access;
   }

@@ -10,10 +10,9 @@ namespace sheaf::ptx {
 
 enum class Touch : uint8_t { read, read_only, write, atomic, atomic_read };  // read_only: ld.global.nc
 
-/// Two accesses are ordered if one thread makes both, or threads of a block with a barrier between them (of the
-/// block, or bar.warp.sync of their whole warp). For each cell the last write, the last atomic access and, of the
-/// reads since that write, two are kept: such that a later write that is unordered with any is unordered with one
-/// of them.
+/// Two accesses are ordered if one thread makes both, or threads of a block with a barrier between them (of the block, or
+/// bar.warp.sync of their whole warp). For each cell it keeps the last write, the last atomic access and two of the reads since
+/// that write, chosen so that a later write unordered with any read is unordered with one of them.
 class RaceDetector {
  public:
   /// What the access conflicts with, in words; nothing if it doesn't.
@@ -21,8 +20,8 @@ class RaceDetector {
                                    uint32_t bytes, Touch touch);
   /// Shared memory of the next block is another one.
   void next_block() { shared_.clear(); }
-  /// The launch's blocks run in turns, and may wait for each other: what a block did before an atomic operation on a word comes before
-  /// what another does after it has read, or operated on, that word.
+  /// The launch's blocks run in turns, and may wait for each other: everything a block did before an atomic operation on a word
+  /// comes before everything another does after it has read, or operated on, that word.
   void work_together(uint64_t blocks);
 
  private:
@@ -64,7 +63,7 @@ class RaceDetector {
   std::optional<std::string> touch_cell(Cell& cell, const Access& access, Touch touch);
   static std::string words(const char* what, const Access& access);
 
-  /// By block: the time of each block up to which it knows what that did. Empty: blocks run one after another.
+  /// By block: how far it knows what each other block did. Empty: blocks run one after another.
   using Known = std::vector<uint32_t>;
   void synchronise(uint64_t block, uint64_t address, bool releases);
 

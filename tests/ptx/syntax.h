@@ -42,8 +42,8 @@ struct Register {
 struct Operand {
   enum Kind { name, integer, float32, float64, address, vector, pair, sink } kind = name;
   std::string text;                    ///< name, or base of an address: label, variable, function, special register
-  const Register* reg = nullptr;       ///< name, address: where it is a register
-  const Variable* variable = nullptr;  ///< name, address: where it is a variable of the function
+  const Register* reg = nullptr;       ///< name, address: if it is a register
+  const Variable* variable = nullptr;  ///< name, address: if it is a variable of the function
   bool negated = false;                ///< !p
   uint64_t bits = 0;                   ///< integer (two's complement), float32, float64
   int64_t offset = 0;                  ///< address

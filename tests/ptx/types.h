@@ -61,7 +61,7 @@ inline bool is_integer(Type type) { return type >= Type::u8 && type <= Type::s64
 inline bool is_bits(Type type) { return type >= Type::b8 && type <= Type::b64; }
 inline bool is_float(Type type) { return type >= Type::f16; }
 
-/// Type::none where it is none.
+/// Type::none if it isn't one.
 Type type_of(std::string_view name);
 
 }  // namespace sheaf::ptx

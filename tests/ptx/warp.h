@@ -1,4 +1,4 @@
-// A warp while it runs: its registers and memory, and helpers that handlers of instructions are made of.
+// A warp while it runs: its registers and memory, and helpers for handlers of instructions.
 #pragma once
 
 #include "tests/ptx/program.h"
@@ -64,8 +64,8 @@ inline void each(uint32_t mask, F f) {
   }
 }
 
-// Handlers whose result is a function of the thread's own operands. All results are made before any is stored: so the
-// loop needs no check whether result and operands overlap.
+// Handlers whose result is a function of the thread's own operands. All results are computed before any is stored, so the loop
+// need not check whether result and operands overlap.
 template <typename D, typename F>
 inline void store(Warp& warp, const Instruction& in, uint32_t mask, F value) {
   D* d = warp.at<D>(in.operand[0]);

@@ -106,7 +106,7 @@ Step WarpRun::run(uint64_t& budget) {
         case Instruction::exit:
           live &= ~lanes;
           push(pc + 1, mask & ~lanes);
-          // Those who waited for the ones that are gone look again.
+          // Threads that waited for exited ones check again.
           for (Split& split : splits())
             if (split.state == Split::meeting) split.state = Split::ready;
           stay = false;

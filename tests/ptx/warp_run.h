@@ -7,7 +7,7 @@ namespace sheaf::ptx {
 
 class WarpRun : public Warp {
  public:
-  /// Threads that are at one instruction: ready to do it, waiting for others of the warp, at a barrier, or asleep.
+  /// Threads at one instruction: ready to execute it, waiting for others of the warp, at a barrier, or asleep.
   struct Split {
     uint32_t pc = 0;
     uint32_t mask = 0;
@@ -20,7 +20,7 @@ class WarpRun : public Warp {
     count_ = 1;
     splits_[0] = {0, threads, Split::ready};
   }
-  /// Goes on until no thread is ready. `budget` counts down by an instruction each; at 0 it is a fault.
+  /// Runs until no thread is ready. `budget` counts down by one per instruction; reaching 0 is a fault.
   Step run(uint64_t& budget);
 
   bool finished() const { return live == 0; }
@@ -34,7 +34,7 @@ class WarpRun : public Warp {
   }
   /// Takes the ready threads at the lowest instruction; `limit`: where the next ready ones are.
   bool pick(uint32_t& pc, uint32_t& mask, uint32_t& limit);
-  /// Meets those that wait here; whether all are there that the threads name.
+  /// Joins the threads that wait here; returns whether all that the threads name have come.
   bool all_met(const Instruction& in, uint32_t pc, uint32_t& mask);
   void leave_indexed(const Instruction& in, uint32_t pc, uint32_t mask);
 

@@ -36,7 +36,7 @@ class EmulatedModule final : public KernelCode {
 }  // namespace
 
 Result<std::shared_ptr<const KernelCode>> emulated_module(const std::string& ptx) {
-  // A queue's own kernels are loaded for each machine that a test makes: one text is parsed once.
+  // A queue's own kernels are loaded for each machine that a test makes, so a text is parsed only once.
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const KernelCode>> parsed;
   const std::lock_guard lock(mutex);

@@ -5,7 +5,7 @@
 
 namespace sheaf::sim {
 
-/// What Driver::load() makes of PTX. Races between threads are faults, and blocks run in either order.
+/// The result of Driver::load() for PTX. Races between threads are faults, and blocks run in either order.
 Result<std::shared_ptr<const KernelCode>> emulated_module(const std::string& ptx);
 
 }  // namespace sheaf::sim

@@ -13,7 +13,7 @@ int position(const Step& step, std::string_view role) {
   return found == step.roles.end() ? -1 : static_cast<int>(found - step.roles.begin());
 }
 
-/// y = max(norm(x) + residual, 0), and where that isn't 0; without ReLU the norm alone. The mean is of x + x_bias.
+/// y = max(norm(x) + residual, 0), and where that isn't 0; without ReLU only the norm. The mean is of x + x_bias.
 struct Forward final : Executable {
   std::unique_ptr<Executable> norm;
   std::vector<int> of_norm;  ///< its operands among the buffers
@@ -40,11 +40,11 @@ struct Forward final : Executable {
   }
 };
 
-/// dz = dy, and dy2 where there is one, where the mask says so, then the gradients of the batch norm by dz.
+/// dz = dy, plus dy2 if there is one, where the mask allows it, then the gradients of the batch norm by dz.
 struct Backward final : Executable {
   std::unique_ptr<Executable> norm;
   std::vector<int> of_norm;
-  int dy = 0, dy2 = -1, mask = 0, dz = -1;  ///< dz: the output that it is, too
+  int dy = 0, dy2 = -1, mask = 0, dz = -1;  ///< dz: also the output that it is
   int mean = 0, x_bias = -1;
   bool relu = false;
   std::vector<float> masked, centre;

@@ -1,4 +1,4 @@
-// Kernels that are functions of this program's, for tests of what launches them: a module's text is their names.
+// Kernels that are functions of this program, for tests of their launchers: a module's text is their names.
 #pragma once
 
 #include "tests/sim/sim_driver.h"

@@ -1,4 +1,4 @@
-// What one operation may touch while it is executed: what it was announced to touch, no more.
+// The memory that one operation may access while it is executed: only what was announced.
 #pragma once
 
 #include "tests/ptx/emulator.h"
@@ -9,9 +9,9 @@
 
 namespace sheaf::sim {
 
-/// Made for the accesses that watch() announced. Asked for every access of its kernels, and by host functions for each of
-/// their operands as a whole. An output counts as unwritten from the first write to it in the operation on; one that
-/// nothing is written to (guarded work that doesn't happen) stays what it was.
+/// Made for the accesses that watch() announced. Asked about every access of its kernels, and by host functions about each of
+/// their operands as a whole. An output counts as unwritten from the first write to it in the operation on; one that is never
+/// written (guarded work that doesn't happen) stays as it was.
 class OperationMemory final : public ptx::Memory {
  public:
   OperationMemory(VirtualMemory& memory, const Violation& violation, Name what, const std::vector<cuda::Access>& accesses);
@@ -27,7 +27,7 @@ class OperationMemory final : public ptx::Memory {
   struct Operand {
     cuda::Access access;
     std::byte* bytes = nullptr;  ///< of the host
-    bool fresh = false;          ///< what it held before is of no interest
+    bool fresh = false;          ///< its previous contents don't matter
     bool wrote = false;
   };
   Operand* find(uint64_t address, size_t bytes, bool writes);

@@ -5,7 +5,7 @@
 
 namespace sheaf::sim {
 
-/// `from` and `to` have the same dims, and are plain or have channels last. Their dtypes are the same, or f32 and bf16.
+/// `from` and `to` have the same dims, and are plain or have channels last. Their dtypes are the same, or f32 and bf16 or f16.
 void relayout(const TensorSpec& from, const void* source, const TensorSpec& to, void* target);
 
 }  // namespace sheaf::sim

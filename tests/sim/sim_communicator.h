@@ -1,5 +1,5 @@
-// Collectives of virtual GPUs. They check what NCCL would punish with a hang: members that call different ones, or in
-// another order, or not at all.
+// Collectives of virtual GPUs. They check for errors that NCCL would punish with a hang: members that call different
+// collectives, call them in another order, or don't call.
 #pragma once
 
 #include "runtime/cuda/library.h"
@@ -16,14 +16,14 @@ class SimCommunicator final : public cuda::Communicator, public std::enable_shar
 
   void abort() override;
 
-  struct Part {  ///< what one member brings
+  struct Part {  ///< one member's contribution
     std::shared_ptr<const CollectiveRequest> request;
     std::vector<void*> buffers;
     std::string what;
   };
   /// A member's next collective.
   Result<void> enqueue(cuda::Stream stream, size_t rank, Part part);
-  /// How many buffers a member gives.
+  /// The number of buffers of a member.
   size_t buffers(const CollectiveRequest& request, size_t rank) const;
   SimDriver& driver() { return driver_; }
 

@@ -1,4 +1,4 @@
-// Options of a machine whose GPUs fail a test for what is done wrong to them.
+// Options of a machine whose GPUs fail a test if they are misused.
 #pragma once
 
 #include "tests/sim/sim_machine.h"

@@ -1,5 +1,5 @@
-// The memory of virtual GPUs, and page-locked host memory, with what is known of every byte: whether it was written, and
-// by whom, and who reads it. Device memory has addresses that the host cannot touch; its bytes lie elsewhere.
+// The memory of virtual GPUs, and page-locked host memory, with the state of every byte: whether it was written, by whom, and
+// who reads it. Device memory has addresses that the host cannot access; its bytes are elsewhere.
 #pragma once
 
 #include "runtime/cuda/driver.h"
@@ -16,21 +16,21 @@ namespace sheaf::sim {
 using cuda::kHost;
 using Violation = std::function<void(const std::string&)>;
 
-/// Work that touches memory, as its messages call it: "layer 'fc', operation linear in stream 2 of cuda:1".
+/// Work that accesses memory, as messages name it: "layer 'fc', operation linear in stream 2 of cuda:1".
 using Name = std::shared_ptr<const std::string>;
 
 class VirtualMemory {
  public:
-  /// `device_bytes`: of each device. `violation` takes what was done wrong.
+  /// `device_bytes`: of each device. `violation` receives reports of misuse.
   VirtualMemory(int devices, int64_t device_bytes, Violation violation);
   ~VirtualMemory();
   VirtualMemory(const VirtualMemory&) = delete;
   VirtualMemory& operator=(const VirtualMemory&) = delete;
 
-  /// Of a device or kHost. Null where there isn't enough. Its bytes are unwritten. No address is given twice.
+  /// Of a device or kHost. Null if there isn't enough. Its bytes are unwritten. No address is returned twice.
   void* allocate(int device, size_t bytes);
-  /// `host`: what the host knows to be done; null where that doesn't matter, since the device is gone. False where there
-  /// is no such allocation.
+  /// `host`: what the host knows to be done; null if that doesn't matter because the device is gone. False if there is no such
+  /// allocation.
   bool release(int device, void* memory, const Clock* host);
   int64_t used(int device) const { return used_[index(device)]; }
   int64_t capacity() const { return capacity_; }
@@ -38,16 +38,16 @@ class VirtualMemory {
   /// "12 bytes of cuda:0", for each.
   std::vector<std::string> alive() const;
 
-  /// Whether work may touch a range from `device` at all: it lies within one living allocation, of that device, of the
-  /// host, or of a peer. `place`: where it must lie, or kAnywhere. Reports and returns false if not.
+  /// Whether work may access a range from `device` at all: it is within one living allocation, of that device, of the host, or
+  /// of a peer. `place`: where it must be, or kAnywhere. Reports and returns false if not.
   static constexpr int kAnywhere = -2;
   bool reachable(const void* data, size_t bytes, int device, int place, const std::string& what);
-  /// Notes work at `epoch`, before which `known` is done, that touches a range; reports what isn't ordered with it.
+  /// Records work at `epoch`, before which `known` is done, that accesses a range; reports unordered accesses.
   void touch(const cuda::Access& access, const Epoch& epoch, const Clock& known, const Name& what);
-  /// Whether the host knows all work done that touches a range, or only that which writes there.
+  /// Whether the host knows all work done that accesses a range, or only the work that writes there.
   bool quiet(const void* data, size_t bytes, const Clock& host, bool readers_too) const;
 
-  /// The bytes behind an address; null where it lies in no allocation.
+  /// The bytes behind an address; null if it is in no allocation.
   std::byte* bytes_of(const void* data) const;
   /// Whether all bytes of a range were written; `first` is then the first that wasn't.
   bool written(const void* data, size_t bytes, size_t* first = nullptr) const;
@@ -59,7 +59,7 @@ class VirtualMemory {
     Epoch epoch;
     Name what;
   };
-  struct Segment {  ///< to the next one's begin
+  struct Segment {  ///< to the beginning of the next one
     Touch write;
     std::vector<Touch> reads;
   };
@@ -67,7 +67,7 @@ class VirtualMemory {
     int device = kHost;
     size_t bytes = 0;
     std::unique_ptr<std::byte[]> storage;
-    std::byte* bytes_begin = nullptr;  ///< in it, aligned as the address is
+    std::byte* bytes_begin = nullptr;  ///< in it, aligned like the address
     std::vector<bool> written;
     std::map<size_t, Segment> segments;
   };
@@ -79,14 +79,14 @@ class VirtualMemory {
   size_t index(int device) const { return static_cast<size_t>(device == kHost ? devices_ : device); }
   static std::string name(int device) { return device == kHost ? "the host" : "cuda:" + std::to_string(device); }
   Place find(const void* data) const;
-  /// Segments begin at `begin` and `end` afterwards; the first of them.
+  /// Splits segments so that they begin at `begin` and `end`; returns the first of them.
   static std::map<size_t, Segment>::iterator split(Allocation& allocation, size_t begin, size_t end);
 
   int devices_;
   int64_t capacity_;
   Violation violation_;
   std::vector<std::byte*> ranges_;  ///< by device: addresses set aside
-  std::vector<size_t> next_;        ///< by device: used up of them
+  std::vector<size_t> next_;        ///< by device: used part of them
   std::vector<int64_t> used_;
   std::vector<std::vector<bool>> peers_;
   std::map<const std::byte*, Allocation> allocations_;

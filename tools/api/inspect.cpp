@@ -1,4 +1,4 @@
-// The C++ interface's inspection: what the verbs know, as plain data.
+// The C++ interface's inspection: the verbs' results as plain data.
 #include "sheaf/inspect.h"
 
 #include "runtime/base/exception.h"
@@ -15,7 +15,7 @@
 namespace sheaf {
 namespace {
 
-/// The list as users write it, ranges spelt out.
+/// The list as users write it, with ranges spelt out.
 Result<std::vector<std::string>> names_of(const std::string& devices) {
   SHEAF_ASSIGN(auto list, parse_devices(devices));
   std::vector<std::string> names;
@@ -39,7 +39,7 @@ PlanNode plan_node(const PlacementNode& node) {
   return made;
 }
 
-/// What an estimate is made of.
+/// The parts of an estimate.
 struct Planned {
   const Program* program;
   std::vector<std::string> list;

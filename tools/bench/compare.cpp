@@ -8,13 +8,13 @@ namespace sheaf {
 namespace {
 
 constexpr const char* kMeasured[] = {"samples_per_s", "step_seconds", "bind_seconds", "peak_MiB"};
-/// What, if it differs, says why two reports may.
+/// Whatever can explain a difference between two reports.
 constexpr const char* kSettings[] = {"model",    "plan_sha256", "producer", "program", "batch", "devices", "threads",
                                      "numerics", "precision",   "cpu",      "isa",     "cores", "choices"};
 
 double number(const Json& report, const char* name) { return report.value(name, 0.0); }
 
-/// Seconds for a row, at a quartile; the whole step's where it has no rows.
+/// Seconds for a row, at a quartile; for the whole step if it has no rows.
 double row_seconds(const Json& report, const char* quartile) {
   return number(report, quartile) / std::max(1.0, number(report, "batch"));
 }

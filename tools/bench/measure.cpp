@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Seconds of one step, in the mean of `steps`.
+/// Mean seconds of one step over `steps`.
 Result<double> timed(MeasuredProgram& program, int64_t steps) {
   const auto begin = Clock::now();
   for (int64_t i = 0; i < steps; ++i) {
@@ -30,7 +30,7 @@ Result<Measurement> measure(MeasuredProgram& program, const MeasureOptions& opti
   const auto begin = Clock::now();
   for (int64_t least = options.warm_up > 0 ? options.warm_up : 2;
        found.warm_up < least || (options.warm_up == 0 && seconds_since(begin) < kWarmUp);) {
-    // Short steps in groups, so that the last group's time says how long a step is.
+    // Groups of short steps, so that the last group's time gives the length of a step.
     const int64_t group =
         last > 0 && options.warm_up == 0 ? std::clamp<int64_t>(static_cast<int64_t>(1e-3 / last), 1, 10'000) : 1;
     SHEAF_ASSIGN(last, timed(program, group));

@@ -1,4 +1,4 @@
-// What is measured: one of a plan's programs, bound, with its data in host memory.
+// The program that is measured: one of a plan's programs, bound, with its data in host memory.
 #pragma once
 
 #include "runtime/bind/binding.h"
@@ -18,20 +18,20 @@ struct MeasuredProgramRequest {
   bool train = false;  ///< the training step; else inference
   int64_t batch = 0;
   BindOptions options;
-  /// NAME → SOURCE of inputs and targets. What isn't named is random: normal numbers; integers that are valid indices
-  /// of whatever they are looked up in, or of the loss's classes.
+  /// NAME → SOURCE of inputs and targets. Unnamed ones are random: normal numbers; integers that are valid indices of the
+  /// tables they are looked up in, or of the loss's classes.
   std::map<std::string, std::string> sources;
 };
 
 class MeasuredProgram {
  public:
-  /// Errors: those of binding; data that can't be read, or doesn't have the batch's shape.
+  /// Errors: those of binding; data that can't be read, or that don't have the batch's shape.
   static Result<MeasuredProgram> bind(const Model& model, std::shared_ptr<const DeviceSet> devices,
                                       const MeasuredProgramRequest& request);
 
-  /// One call, or one training step. The learning rate is 0: the arithmetic is the same, and random data can't make the
-  /// loss diverge. A loss that isn't finite is an error, as its step is done in part only.
-  /// What Print layers print goes nowhere. `trace` may be null.
+  /// One call, or one training step. The learning rate is 0: the arithmetic is the same, and random data can't make the loss
+  /// diverge. A non-finite loss is an error, as its step is only partly done. The output of Print layers is dropped. `trace`
+  /// may be null.
   Result<void> run(const std::shared_ptr<Trace>& trace = nullptr);
   const BindingInfo& info() const { return (trainer_ ? trainer_->binding() : session_->binding()).info(); }
   double bind_seconds() const { return bind_seconds_; }

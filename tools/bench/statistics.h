@@ -10,10 +10,10 @@ namespace sheaf {
 struct Durations {
   size_t count = 0;
   double median = 0, least = 0, lower_quartile = 0, upper_quartile = 0, most = 0;
-  double p95 = 0, p99 = 0;  ///< so much or less took 95, 99 of a hundred
+  double p95 = 0, p99 = 0;  ///< 95 and 99 of a hundred took this long or less
 };
 
-/// Of at least one duration.
+/// For at least one duration.
 Durations durations(std::vector<double> seconds);
 
 }  // namespace sheaf

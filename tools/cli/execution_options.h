@@ -1,4 +1,4 @@
-// The options that say where and how a plan is executed, which several verbs take: each is declared here once.
+// The options for where and how a plan is executed, which several verbs take: each is declared here once.
 #pragma once
 
 #include "tools/cli/options.h"
@@ -13,19 +13,20 @@ void weights_option(OptionParser& parser);       ///< --weights FILE
 void seed_option(OptionParser& parser);          ///< --seed S
 void numerics_option(OptionParser& parser);      ///< --numerics KIND
 void tune_option(OptionParser& parser);          ///< --tune KIND
-// Of verbs that don't run plans as they stand; those that do have all in execution_options().
+// For verbs that don't run plans as they stand; those that do have all of these in execution_options().
 void deterministic_option(OptionParser& parser);  ///< --no-deterministic
 void deadline_option(OptionParser& parser);       ///< --deadline SECONDS
 /// --no-graphs, --no-deterministic and --deadline, under a heading of their own.
 void execution_options(OptionParser& parser);
 
-/// What was given of --device-model; empty: nothing. Errors are the command line's fault.
+/// The value of --device-model; empty if absent. Errors are the command line's fault.
 Result<std::string> device_model_of(const Options& options);
 
-/// What was given of --shards; 0: nothing. Errors are the command line's fault.
+/// The value of --shards; 0 if absent. Errors are the command line's fault.
 Result<int> shards_of(const Options& options);
 
-/// What was given of --shards, --numerics, --tune, --no-graphs, --no-deterministic and --deadline. Errors are the command line's fault.
+/// The values of --shards, --numerics, --tune, --no-graphs, --no-deterministic and --deadline. Errors are the command line's
+/// fault.
 Result<BindOptions> bind_options(const Options& options);
 
 }  // namespace sheaf

@@ -5,7 +5,7 @@
 
 namespace sheaf {
 
-/// What printf would print; at most 511 bytes of it.
+/// The text printf would print, cut to 511 bytes.
 [[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...);
 
 }  // namespace sheaf

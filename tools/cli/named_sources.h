@@ -10,20 +10,20 @@
 
 namespace sheaf {
 
-/// What the help of an option with NAME=SOURCE says; `what` its rows are: "rows of an input".
+/// The help text of an option with NAME=SOURCE; `what` describes its rows: "rows of an input".
 std::string source_help(const std::string& what);
 
-/// The values of `option` ("--input"), SOURCE by NAME. Every error is the command line's: no NAME or SOURCE, a SOURCE
-/// that can't be one, a NAME twice.
+/// The values of `option` ("--input"), SOURCE by NAME. Every error is the command line's fault: no NAME or SOURCE, an
+/// impossible SOURCE, a repeated NAME.
 Result<std::map<std::string, std::string>> named_sources(const std::string& option, const std::vector<std::string>& given);
 
-/// Each of `values` has a source, and no source is superfluous; one error lists all that is wrong. `what` is what the
-/// values are: "inputs". `model`: whose.
+/// Checks that each of `values` has a source, and that no source is superfluous; a single error lists all faults. `what`
+/// describes the values: "inputs". `model`: whose.
 Result<void> check_names(const std::string& option, const std::string& what, const std::string& model,
                          const std::vector<ValueInfo>& values, const std::map<std::string, std::string>& sources);
 
-/// Gives `model` the parameters and buffers of a safetensors file; says on stderr which dtypes were converted. Errors are
-/// located at the file.
+/// Sets the parameters and buffers of `model` from a safetensors file; reports converted dtypes on stderr. Errors are located
+/// at the file.
 Result<void> load_weights(Model& model, const std::string& file);
 
 }  // namespace sheaf

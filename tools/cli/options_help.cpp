@@ -1,4 +1,4 @@
-// What is said about a verb's options: `sheaf VERB --help`.
+// The description of a verb's options: `sheaf VERB --help`.
 #include "tools/cli/options.h"
 
 #include <algorithm>
@@ -6,14 +6,14 @@
 namespace sheaf {
 namespace {
 
-constexpr size_t kLeft = 28;  // columns of the options' names
+constexpr size_t kLeft = 28;  // width of the column of option names
 
 /// Columns that UTF-8 text takes: its code points (no wide or combining characters are used).
 size_t columns(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/// Words of `text` filled into lines that begin at column `indent`, the first of which is there already.
+/// The words of `text`, filled into lines that begin at column `indent`, where the first one already starts.
 std::string filled(std::string_view text, size_t indent, size_t width) {
   std::string result;
   size_t at = indent;
@@ -36,7 +36,7 @@ std::string filled(std::string_view text, size_t indent, size_t width) {
 std::string row(const OptionInfo& option, const Palette& palette, size_t width) {
   const std::string form = form_of(option);
   std::string line = "  " + palette.paint(palette.name, form);
-  // A name that leaves no room for two spaces has its explanation on the next line.
+  // If a name leaves no room for two spaces, its explanation starts on the next line.
   line += columns(form) + 4 > kLeft ? "\n" + std::string(kLeft, ' ') : std::string(kLeft - 2 - columns(form), ' ');
   return line + filled(explanation_of(option), kLeft, width) + "\n";
 }

@@ -7,13 +7,13 @@
 namespace sheaf {
 namespace {
 
-/// Of the first column: microseconds where a whole step takes less than a millisecond.
+/// For the first column: microseconds if a whole step takes less than a millisecond.
 struct Unit {
   double per_second;
   const char* name;
 };
 
-/// `amount` a second; blank where there is none, or no time was taken.
+/// `amount` per second; blank if there is none, or if no time was taken.
 std::string rate(double amount, double seconds) {
   return amount > 0 && seconds > 0 ? formatted("%9.1f", amount * 1e-9 / seconds) : std::string(9, ' ');
 }
@@ -31,7 +31,7 @@ std::string head(const Unit& unit, const char* name) {
   return std::string("\n        ") + unit.name + "      %  runs  GFLOP/s     GB/s  roofline  " + name + "\n";
 }
 
-/// The longest first; the rest as one row.
+/// The longest first; the others as one row.
 std::string table(const Unit& unit, const char* name, const std::vector<OperationProfile>& sums, double all,
                   std::string OperationProfile::* key) {
   constexpr size_t kMostRows = 40;

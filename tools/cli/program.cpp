@@ -14,19 +14,19 @@ namespace sheaf {
 namespace {
 
 void say(const char* text) {
-  // Nothing can be done about a message that nobody takes.
+  // Nothing can be done about a message that nobody reads.
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
 void hold_standard_descriptors() {
   for (int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    // open() takes the lowest number that is free: this one. Where there is no /dev/null, any file will do.
+    // open() takes the lowest free number: this one. Without a /dev/null, any file will do.
     if (::open("/dev/null", O_RDWR) < 0) (void)::open("/", O_RDONLY | O_DIRECTORY);
   }
 }
 
-/// What was thrown and reached nobody, in a thread or where nothing may be thrown.
+/// An exception that reached nobody, in a thread or where nothing may be thrown.
 [[noreturn]] void end_of_exception() {
   try {
     std::rethrow_exception(std::current_exception());
@@ -65,8 +65,8 @@ int run_program(int argc, char** argv, int (*verb)(std::vector<std::string> argu
   hold_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(end);
-  // Not caught any further out: what was half done when an exception passed through it, as in a library that is
-  // compiled without them, must not be used again, not even by destructors of globals.
+  // Not caught any further out: state left half done when an exception passed through it, as in a library compiled without
+  // them, must not be used again, not even by destructors of globals.
   try {
     return verb({argv + 1, argv + argc});
   } catch (...) {

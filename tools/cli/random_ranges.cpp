@@ -10,9 +10,9 @@
 namespace sheaf {
 namespace {
 
-/// The entries of the smallest table that `input`'s elements are looked up in; 0 if there is none.
+/// The number of entries of the smallest table that `input`'s elements index; 0 if there is none.
 int64_t table_rows(const Program& program, int input) {
-  std::set<int> same = {input};  // values that are the input's elements
+  std::set<int> same = {input};  // values that hold the input's elements
   int64_t rows = 0;
   for (const Step& step : program.steps) {
     if (step.inputs.empty() || !same.contains(step.inputs[0])) continue;

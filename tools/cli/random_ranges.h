@@ -1,4 +1,4 @@
-// What may be drawn at random for a model's inputs and targets.
+// The range of random numbers for a model's inputs and targets.
 #pragma once
 
 #include "runtime/data/source.h"
@@ -9,9 +9,9 @@
 
 namespace sheaf {
 
-/// For each input and target of the plan's programs the numbers that it may hold: integers below the rows of the smallest
-/// table (embedding) that its elements are looked up in, followed through data movement and views, and below the number of
-/// classes of the loss; floating-point numbers from 0 to 1 where the loss takes them as probabilities.
+/// For each input and target of the plan's programs, the numbers it may hold: integers below the rows of the smallest table
+/// (embedding) that its elements index, followed through data movement and views, and below the number of classes of the loss;
+/// floating-point numbers from 0 to 1 if the loss takes them as probabilities.
 std::map<std::string, RandomRange> random_ranges(const Plan& plan);
 
 }  // namespace sheaf

@@ -31,7 +31,7 @@ int finish_stdout() {
 int print(const std::string& plain) {
   const std::string text = with_headings(plain, palette_of(stdout));
   errno = 0;
-  std::fwrite(text.data(), 1, text.size(), stdout);  // an error stays until finish_stdout()
+  std::fwrite(text.data(), 1, text.size(), stdout);  // an error stays set until finish_stdout()
   return finish_stdout();
 }
 

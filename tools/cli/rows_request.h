@@ -1,4 +1,4 @@
-// What `run` and `eval` take alike.
+// The request that `run` and `eval` share.
 #pragma once
 
 #include "runtime/device/device_list.h"
@@ -21,7 +21,7 @@ struct RowsRequest {
   BindOptions bind;
 };
 
-/// By the command line, whose fault every error is. `option`: that which names sources; `batch_size`: where none is given.
+/// From the command line, whose fault every error is. `option`: the one that names sources; `batch_size`: the default.
 Result<RowsRequest> rows_request(const Options& options, const std::string& option, int64_t batch_size);
 
 }  // namespace sheaf

@@ -56,7 +56,7 @@ Result<void> run(const Options& options, const RowsRequest& request) {
     std::vector<std::pair<std::string, const HostTensor*>> named;
     for (size_t i = 0; i < outputs.size(); ++i) named.emplace_back(model.outputs()[i].name, &outputs[i]);
     SHEAF_TRY(write_safetensors(options.value("--output"), named));
-  } else if (!prints(model)) {  // a model that prints speaks for itself
+  } else if (!prints(model)) {  // a model that prints needs no other output
     for (size_t i = 0; i < outputs.size(); ++i) print_summary(model.outputs()[i].name, outputs[i]);
   }
   return trace.finish(rows.run.trace.get());

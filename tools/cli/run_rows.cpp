@@ -35,7 +35,7 @@ Result<void> check_inputs(const Model& model, const Dataset& inputs, const Sessi
   return {};
 }
 
-/// A session for one batch size, with memory for those outputs whose rows don't lie together.
+/// A session for one batch size, with memory for the outputs whose rows aren't contiguous.
 class BatchRunner {
  public:
   BatchRunner(const Model& model, Session session) : model_(model), session_(std::move(session)) {}
@@ -46,7 +46,7 @@ class BatchRunner {
                    const std::vector<int64_t>& first_output_rows, const RunOptions& options) {
     std::vector<void*> out(outputs.size());
     staged_outputs_.resize(outputs.size());
-    // A null pointer stands for an empty vector; a run wants an address for what has no bytes, too.
+    // A null pointer stands for an empty vector; a run wants an address even for data without bytes.
     alignas(64) static std::byte nothing;
     for (size_t i = 0; i < outputs.size(); ++i) {
       const int dim = model_.outputs()[i].batch_dim;
@@ -86,7 +86,7 @@ class BatchRunner {
 
 Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& inputs,
                                          const RowsOptions& options) {
-  // Where nothing has rows, one batch is as good as another.
+  // If nothing has rows, any batch will do.
   const int64_t rows = inputs.has_rows() ? inputs.rows() : std::max<int64_t>(1, options.batch_size);
   const int64_t batch = options.batch_size > 0 ? std::min(options.batch_size, std::max<int64_t>(rows, 1)) : rows;
   const int64_t whole_batches = batch > 0 ? rows / batch : 0;

@@ -1,4 +1,4 @@
-// Rows of any number sent through a model in batches.
+// Any number of rows, sent through a model in batches.
 #pragma once
 
 #include "runtime/device/device_set.h"
@@ -12,15 +12,15 @@
 namespace sheaf {
 
 struct RowsOptions {
-  int64_t batch_size = 0;  ///< rows of a batch; 0: all at once. The last batch has what is left over
+  int64_t batch_size = 0;  ///< rows per batch; 0: all at once. The last batch has the remaining rows
   BindOptions bind;
   RunOptions run;
 };
 
-/// Runs `model` on all rows of `inputs`, whose values are model.inputs(), and which are read a batch ahead, and
-/// returns its outputs, each concatenated along the dimension that depends on the batch. Errors: an input of another shape or dtype
-/// than the model's, several batches where an output has no dimension to concatenate along, and those of binding, reading and running. Without a batched input there is one
-/// batch of `batch_size` rows, or of one.
+/// Runs `model` on all rows of `inputs`, whose values are model.inputs(), and which are read a batch ahead, and returns its
+/// outputs, each concatenated along the dimension that depends on the batch. Errors: an input whose shape or dtype isn't the
+/// model's, several batches if an output has no dimension to concatenate along, and those of binding, reading and running.
+/// Without a batched input there is one batch of `batch_size` rows, or of one.
 Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& inputs,
                                          const RowsOptions& options);
 

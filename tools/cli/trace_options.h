@@ -11,18 +11,18 @@ namespace sheaf {
 
 void add_trace_options(OptionParser& parser);
 
-/// What a command line asks for.
+/// The command line's request.
 struct TraceRequest {
   std::string file;  ///< empty: no file
   bool profile = false;
-  std::string devices;  ///< a description of them; empty: guessed
+  std::string devices;  ///< a description of the devices; empty: guessed
 
   explicit TraceRequest(const Options& options)
       : file(options.value("--trace")), profile(options.has("--profile")), devices(options.value("--describe")) {}
   TraceRequest() = default;
   /// Error, of the command line: --describe without --profile.
   static Result<void> check(const Options& options);
-  /// Null if nothing is asked for. Errors: the file couldn't be written at the end; a bad description of the devices.
+  /// Null if nothing is requested. Errors: the file couldn't be written at the end; a bad description of the devices.
   Result<std::shared_ptr<Trace>> open() const;
   /// After the run: writes the file, prints the profile on stdout. `trace` may be null.
   Result<void> finish(const Trace* trace) const;

@@ -1,4 +1,4 @@
-// MLIR's diagnostics as sheaf's.
+// Converts MLIR's diagnostics to sheaf's.
 #pragma once
 
 #include "frontend/model.h"
@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-/// Takes MLIR's diagnostics while it is there: located in the model file, naming the layer.
+/// While it exists, collects MLIR's diagnostics: located in the model file, naming the layer.
 class Collector {
  public:
   Collector(mlir::MLIRContext& context, const frontend::Model& model, std::vector<sheaf::Diagnostic>* warnings)

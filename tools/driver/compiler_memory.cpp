@@ -17,8 +17,8 @@ CompilerMemory::~CompilerMemory() { --compiling; }
 }  // namespace sheaf
 
 #ifndef SHEAF_SANITIZED
-// The C library's allocator under its own names, with a look at what it gives. A program's definitions are those that its
-// libraries get; `free` stays the C library's.
+// The C library's allocator under its own names, plus a check of its results. A program's definitions are the ones its
+// libraries use; `free` stays the C library's.
 #define SHEAF_ALLOCATOR extern "C" __attribute__((visibility("default")))
 extern "C" void* __libc_malloc(size_t size);
 extern "C" void* __libc_calloc(size_t count, size_t size);
@@ -35,7 +35,7 @@ void* checked(void* memory) {
 SHEAF_ALLOCATOR void* malloc(size_t size) noexcept { return checked(__libc_malloc(size)); }
 SHEAF_ALLOCATOR void* calloc(size_t count, size_t size) noexcept { return checked(__libc_calloc(count, size)); }
 SHEAF_ALLOCATOR void* realloc(void* memory, size_t size) noexcept {
-  // Nothing is what realloc gives for no bytes.
+  // For a size of 0, null is a correct result.
   return size == 0 ? __libc_realloc(memory, size) : checked(__libc_realloc(memory, size));
 }
 SHEAF_ALLOCATOR void* aligned_alloc(size_t alignment, size_t size) noexcept {

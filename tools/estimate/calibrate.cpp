@@ -19,7 +19,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// Seconds of the library's operation `step` on plain zeros, with `threads` threads; in the formats that it prefers.
+/// Seconds of the library's operation `step` on zeros, with `threads` threads, in the formats it prefers.
 class LibraryTimer {
  public:
   explicit LibraryTimer(int threads) : threads_(threads) {}
@@ -70,10 +70,10 @@ Step library_step(Op op, std::vector<std::string> roles, Json attributes = Json:
   return step;
 }
 
-/// Matrix products for the peak; one of ResNet-18's convolutions and its gradients for how much of the peak they reach.
+/// Matrix products give the peak; one of ResNet-18's convolutions and its gradients show how much of it they reach.
 Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map<Op, double>& operations) {
   LibraryTimer timer(threads);
-  // Large enough to be at their best, small enough to fit between two interruptions.
+  // Large enough to reach their best speed, small enough to fit between two interruptions.
   const int64_t side = threads <= 4 ? 512 : 1024, rows = 4 * threads;
   SHEAF_ASSIGN(auto product,
                timer.time(library_step(Op::matmul, {"a", "b"}), dtype, {{side, side}, {side, side}}, {side, side}));
@@ -104,7 +104,7 @@ Result<void> measure_overhead(int threads, DeviceDescription& cpu) {
   return {};
 }
 
-/// Bytes a second of a[i] = b[i] + 3 c[i] over `floats` elements in each array.
+/// Bytes per second of a[i] = b[i] + 3 c[i] over `floats` elements in each array.
 double triad(size_t floats, int threads) {
   Floats a(floats, 0.0F), b(floats, 1.0F), c(floats, 2.0F);
   const TeamSize team(threads);
@@ -152,7 +152,7 @@ class Partner {
   std::thread thread_;
 };
 
-/// Half a round trip of a flag between two threads, and the rate of copying what the other has just written.
+/// Half a round trip of a flag between two threads, and the rate of copying data the other one has just written.
 Result<void> measure_lanes(DeviceDescription& cpu) {
   constexpr int kTrips = 100, kCopies = 12;
   constexpr size_t kBytes = size_t{8} << 20;
@@ -181,8 +181,8 @@ Result<void> measure_lanes(DeviceDescription& cpu) {
 }  // namespace
 
 Result<DeviceDescriptions> calibrate() {
-  constexpr size_t kMemoryFloats = size_t{64} << 18;  // 64 MiB an array: beyond the caches
-  constexpr size_t kCacheFloats = size_t{1} << 16;    // 256 KiB an array and thread
+  constexpr size_t kMemoryFloats = size_t{64} << 18;  // 64 MiB per array: beyond the caches
+  constexpr size_t kCacheFloats = size_t{1} << 16;    // 256 KiB per array and thread
   DeviceDescriptions devices = guessed_devices();
   devices.source = "calibration";
   DeviceDescription& cpu = devices.kinds[cpu_info().kind];

@@ -1,4 +1,4 @@
-// A cluster as data: machines that aren't here, their devices, and the links between these.
+// A cluster as data: absent machines, their devices, and the links between them.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -9,15 +9,15 @@
 
 namespace sheaf {
 
-/// What data goes over. All figures are of one direction; both are used at once.
+/// A link that data takes. All figures are for one direction; both are used at once.
 struct Link {
   double bytes_per_second = 0;
-  double seconds = 0;   ///< a message's way, however short it is
-  double occupies = 0;  ///< the share of a device's time that a transfer takes from its computation: 1 where its cores copy
-  /// By the size of a message, rising: the share of bytes_per_second that it reaches. None: all of it.
+  double seconds = 0;   ///< a message's travel time, however short it is
+  double occupies = 0;  ///< the share of a device's time that a transfer takes from its computation: 1 if its cores copy
+  /// By the size of a message, ascending: the share of bytes_per_second that it reaches. Empty: all of it.
   std::vector<std::pair<double, double>> efficiency;
 
-  /// Bytes a second with messages of `bytes`; between two sizes along the size's logarithm.
+  /// Bytes per second with messages of `bytes`; interpolated along the size's logarithm.
   double rate(double bytes) const;
 };
 
@@ -36,8 +36,8 @@ struct Cluster {
 
 inline constexpr int kMostClusterDevices = 1 << 20;
 
-/// Reads a description (docs/estimate.md). Errors, located in the file: it cannot be read, another version, an unknown device or
-/// field, a figure out of its range, no link where there is more than one device, or more devices than kMostClusterDevices.
+/// Reads a description (docs/estimate.md). Errors, located in the file: it cannot be read, another version, an unknown device
+/// or field, a figure out of its range, no link with more than one device, or more devices than kMostClusterDevices.
 Result<Cluster> read_cluster(const std::string& file);
 
 }  // namespace sheaf

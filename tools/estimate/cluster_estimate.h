@@ -1,4 +1,4 @@
-// A training step on machines that aren't here, with every strategy: `sheaf estimate --cluster`.
+// A training step on absent machines, with every strategy: `sheaf estimate --cluster`.
 #pragma once
 
 #include "tools/estimate/cluster_strategies.h"
@@ -10,7 +10,7 @@ struct ClusterEstimate {
   std::string model;
   Cluster cluster;
   std::string device_name;      ///< "NVIDIA H100 80GB HBM3"
-  std::string compiled;         ///< the strategy that the plan has
+  std::string compiled;         ///< the plan's own strategy
   bool ordered = true;          ///< sums in the order of shards (--deterministic)
   int64_t batch = 0, rows = 0;  ///< of all devices, and of the first
   int devices_used = 0;         ///< fewer than the cluster has if the batch is too small
@@ -21,9 +21,9 @@ struct ClusterEstimate {
   std::vector<StrategyEstimate> strategies;
 };
 
-/// The training step of `plan`, with `batch` rows on all devices together, which it does not touch: one of them is planned for, since
-/// all do the same. `options`: its device_model and other_threads are the cluster's. Errors: the plan doesn't train, or
-/// trains nothing in a region; a list of devices longer than the shards; as estimate().
+/// The training step of `plan`, with `batch` rows on all devices together. Touches no device: one of them is planned for, since
+/// all do the same. `options`: its device_model and other_threads are the cluster's. Errors: the plan doesn't train, or trains
+/// nothing in a region; a list of devices longer than the shards; as estimate().
 Result<ClusterEstimate> estimate_cluster(const Plan& plan, const Cluster& cluster, int64_t batch, EstimateOptions options);
 
 /// Each ends in a newline.

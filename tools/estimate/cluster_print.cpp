@@ -8,7 +8,7 @@
 namespace sheaf {
 namespace {
 
-/// What the figures take for granted (docs/estimate.md).
+/// The assumptions behind the figures (docs/estimate.md).
 constexpr const char* kAssumed[] = {
     "all devices do the same work at the same speed, and the links have no other traffic",
     "layers outside of parallel regions, and the loss, are computed by each device for its own rows",

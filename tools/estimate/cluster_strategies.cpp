@@ -8,7 +8,7 @@
 namespace sheaf {
 namespace {
 
-/// Parameters, or gradients, that go together: which, and of how many bytes.
+/// Parameters, or gradients, that are sent together: which ones, and their bytes.
 struct Bucket {
   std::vector<size_t> members;
   double bytes = 0;
@@ -76,7 +76,7 @@ class Pricing {
   }
 
  private:
-  /// The first device has parameters and adds up gradients; all others wait for it.
+  /// The first device has the parameters and adds up gradients; all others wait for it.
   void to_and_from_the_first() {
     transfers_.push_back({collectives_.broadcast(parameters_), -1, 0});
     CollectiveCost back = collectives_.gather(gradients_);
@@ -94,8 +94,8 @@ class Pricing {
     }
   }
 
-  /// Each bucket before its first reader of the forward pass, and again of the backward pass. The next one is gathered while one is read;
-  /// the one after that when the first is dropped.
+  /// Each bucket is gathered before its first reader in the forward pass, and again for the backward pass. While one is read,
+  /// the next one is gathered; the one after that follows when the first is dropped.
   void gather_parameters() {
     std::vector<StepParameter> order = step_.parameters;
     gather_for(order, &StepParameter::forward);
@@ -122,7 +122,7 @@ class Pricing {
     before_pass_ = dropped.empty() ? before_pass_ : dropped.back();
   }
 
-  /// The fullest moment: what is live in one device's step, with what is gathered, without what was given away.
+  /// The peak: what is live in one device's step plus what is gathered, less what was given away.
   double arena(const Simulated& simulated, bool shares, bool gathers) const {
     std::vector<double> change(operations_.size() + 2, 0);
     const auto add = [&](double bytes, int from, int to) {
@@ -131,7 +131,7 @@ class Pricing {
     };
     if (gathers)
       for (const Held& held : held_) add(held.bytes, held.from, held.to);
-    // A bucket that is reduced has its operands, and what comes in: as much again. Then of shares one stays.
+    // Reducing a bucket needs its operands and as much again for what comes in. With shares, one share stays.
     size_t bucket = 0;
     for (size_t t = 0; t < transfers_.size() && bucket < buckets_.size() && devices_ > 1; ++t) {
       if (transfers_[t].before != last_) continue;
@@ -149,7 +149,7 @@ class Pricing {
     return most;
   }
 
-  /// What the first device has at once of all others' gradients: of a bucket.
+  /// How much of all others' gradients the first device holds at once: for one bucket.
   double bytes_of_parts() const {
     double most = 0;
     for (const Bucket& bucket : buckets_of(step_.gradients, collectives_.buckets())) most = std::max(most, bucket.bytes);
@@ -161,7 +161,7 @@ class Pricing {
   const Collectives& collectives_;
   std::vector<double> operations_;
   int last_ = 0;
-  int before_pass_ = -1;  ///< operation after which the pass's first buckets may be gathered
+  int before_pass_ = -1;  ///< the operation after which the pass's first buckets may be gathered
   double gradients_ = 0, parameters_ = 0;
   std::vector<Bucket> buckets_;
   std::vector<Transfer> transfers_;

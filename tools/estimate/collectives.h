@@ -1,4 +1,4 @@
-// How long an operation of all devices of a cluster takes, by the ways that its data goes.
+// The time that an operation of all devices of a cluster takes, by the ways its data takes.
 #pragma once
 
 #include "runtime/cost/roofline.h"
@@ -10,12 +10,12 @@
 
 namespace sheaf {
 
-/// A part of a transfer. `occupies`: the share of the device's time that it takes from what the device computes.
+/// A part of a transfer. `occupies`: the share of the device's time that it takes from the device's computation.
 struct TransferPart {
   double seconds = 0, occupies = 0;
 };
 
-/// What one device does for a collective, its parts one after another.
+/// One device's work for a collective, its parts one after another.
 struct CollectiveCost {
   std::vector<TransferPart> parts;
   double sent_bytes = 0;  ///< by the device that sends most
@@ -23,10 +23,10 @@ struct CollectiveCost {
   CollectiveCost& operator+=(const CollectiveCost& other);
 };
 
-/// Two ways to add up. `ordered` (--deterministic): each device owns an equal run of what is added; all others send it theirs at once,
-/// it adds them in the order of the shards, and sends the result to all, so bits don't depend on the cluster. Otherwise as engines
-/// do (NCCL): rings through all devices, in which each byte enters and leaves a node once, or for sums that all get, a tree of nodes
-/// where that has less latency.
+/// Two ways to add up. `ordered` (--deterministic): each device owns an equal run of the operand; all others send it theirs at
+/// once, it adds them in the order of the shards, and sends the result to all, so bits don't depend on the cluster. Otherwise
+/// as engines do (NCCL): rings through all devices, in which each byte enters and leaves a node once or, for sums that all get,
+/// a tree of nodes if that has less latency.
 class Collectives {
  public:
   /// `sums`: how fast a device adds.
@@ -35,10 +35,10 @@ class Collectives {
   CollectiveCost all_reduce(double bytes) const;
   CollectiveCost reduce_scatter(double bytes) const;
   CollectiveCost all_gather(double bytes) const;
-  /// From the first device to all others, and from all others to the first; a message to, or from, each.
+  /// From the first device to all others, and from all others to the first; one message to, or from, each.
   CollectiveCost broadcast(double bytes) const { return of_first(bytes); }
   CollectiveCost gather(double bytes) const { return of_first(bytes); }
-  /// What goes together (runtime/bind/buckets.h).
+  /// Tensors that are sent together (runtime/bind/buckets.h).
   std::span<const size_t> buckets() const;
   /// The sum of all devices' `bytes`, by one of them.
   CollectiveCost sum_of_all(double bytes) const;
@@ -48,7 +48,7 @@ class Collectives {
   CollectiveCost moved(double within, double message_within, double between, double message_between, double latency) const;
   /// Each device sends each other one an equal share.
   CollectiveCost to_each_other(double bytes) const;
-  /// All but one share of `bytes` past each device.
+  /// All shares of `bytes` but one past each device.
   CollectiveCost along_rings(double bytes) const;
   CollectiveCost of_first(double bytes) const;
 

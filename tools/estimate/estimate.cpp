@@ -16,7 +16,7 @@ namespace {
 struct NamedProgram {
   const char* name;
   const Program* program;
-  const Program* graph;  ///< the same with one step per layer: identifies inserted nodes
+  const Program* graph;  ///< the same with one step per layer; identifies inserted nodes
 };
 
 NamedProgram named(const Plan& plan, const Program& program) {
@@ -51,7 +51,7 @@ void add_costs(const Plan& plan, const Program& program, const BoundProgram& bou
     const Instance& instance = bound.instances[i];
     Cost cost;
     if (!instance.left_out()) {
-      // An operation that binding inserts is no step of the program, or does something else than the step that it belongs to.
+      // An operation that binding inserts is not a step of the program, or does something other than its step.
       Step inserted;
       inserted.op = info.op;
       const bool own = info.step < 0 || program.steps[index_of(info.step)].op != info.op;
@@ -75,7 +75,7 @@ void add_given(const BoundProgram& bound, Estimate& estimate) {
   for (TensorId output : bound.outputs) estimate.output_bytes += bound.tensors[output].spec.bytes;
 }
 
-/// What is assumed about devices that aren't there, and what is unknown about their operations.
+/// What is assumed about absent devices, and what is unknown about their operations.
 void add_assumptions(const DeviceSet& devices, Estimate& estimate) {
   estimate.planned = planned_devices(devices);
   for (const OperationInfo& operation : estimate.operations) {

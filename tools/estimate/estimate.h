@@ -30,20 +30,20 @@ struct LiveTensor {
 struct DeviceEstimate {
   std::string device;  ///< "host", "cpu:1"
   int threads = 1;
-  MemoryByPurpose lasting = {};     ///< there from start to end, outside of the arena
-  MemoryByPurpose at_peak = {};     ///< in the arena at its fullest
+  MemoryByPurpose lasting = {};     ///< there from start to end, outside the arena
+  MemoryByPurpose at_peak = {};     ///< in the arena at its peak
   MemoryByPurpose most = {};        ///< in the arena, the most of each class at any time
   size_t arena_bytes = 0;           ///< as a run allocates
-  size_t arena_bound = 0;           ///< live at the fullest; the rest of the arena is gaps
+  size_t arena_bound = 0;           ///< live at the peak; the rest of the arena is gaps
   size_t peak_bytes = 0;            ///< arena and lasting
   int peak_operation = -1;          ///< in Estimate::operations; -1: the arena is empty
   std::vector<LiveTensor> largest;  ///< at the peak, at most ten, the largest first
   Cost cost;                        ///< of a step
   size_t operations = 0;
-  size_t launches = 0;               ///< into its queue, of an asynchronous device
+  size_t launches = 0;               ///< enqueued, on an asynchronous device
   double compute_seconds = 0;        ///< arithmetic at the device's rate
   double memory_seconds = 0;         ///< traffic at its bandwidth
-  double communication_seconds = 0;  ///< copies and sums that data movement makes, and waits for other lanes' signals
+  double communication_seconds = 0;  ///< copies and sums of data movement, and waits for other lanes' signals
   double overhead_seconds = 0;
   double busy_seconds = 0;  ///< each operation by the larger of its arithmetic and traffic
 };
@@ -83,7 +83,7 @@ struct LargestBatch {
   std::string limit;  ///< if it isn't memory: why a larger batch has no plan
 };
 
-/// Operations whose memory is not known without their device.
+/// Operations whose memory is unknown without their device.
 struct UncertainMemory {
   Op op{};
   std::string why;                   ///< Prepared::uncertain
@@ -91,7 +91,7 @@ struct UncertainMemory {
   size_t operations = 0;
 };
 
-/// A device that is planned for but isn't there.
+/// A device that is planned for but absent.
 struct PlannedDevice {
   std::string device, why;  ///< DeviceInfo::planned
 };
@@ -109,16 +109,16 @@ struct Estimate {
   std::vector<OperationInfo> operations;
   std::vector<Cost> costs;    ///< by operation
   std::vector<int> launches;  ///< by operation: planned_launches()
-  std::vector<double> ends;   ///< by operation: seconds from the step's begin until it is done; of one that is left out 0
+  std::vector<double> ends;   ///< by operation: seconds from the step's beginning until it is done; 0 for one that is left out
   std::vector<MovementEstimate> movements;
   std::vector<LayerEstimate> layers;  ///< in the order of the program
-  std::vector<KindEstimate> kinds;    ///< in the order in which the program first has them
+  std::vector<KindEstimate> kinds;    ///< in the order of their first use in the program
   Cost cost;                          ///< of a step, on all devices
   int64_t bytes_moved = 0;
   size_t parameter_bytes = 0;  ///< BindingInfo's: parameters, buffers and optimiser state
   size_t derived_bytes = 0;
   size_t input_bytes = 0, output_bytes = 0;  ///< the caller's own buffers
-  std::vector<PlannedDevice> planned;        ///< those that aren't there
+  std::vector<PlannedDevice> planned;        ///< the absent ones
   std::vector<UncertainMemory> uncertain;
   double step_seconds = 0;  ///< longest path through all lanes
   std::string no_times;     ///< why no times are estimated (all are 0 then); empty: they are
@@ -128,18 +128,18 @@ struct Estimate {
 struct EstimateOptions {
   BindOptions bind;                               ///< numerics and deterministic of it
   std::optional<DeviceDescriptions> description;  ///< none: guessed_devices(device_model)
-  std::string device_model;                       ///< as plan_devices() was told
-  int other_threads = 0;                          ///< of other processes on this machine's cores, at work meanwhile
+  std::string device_model;                       ///< as given to plan_devices()
+  int other_threads = 0;                          ///< of other processes on this machine's cores, running meanwhile
 };
 
-/// `program` is one of `plan`'s, which has passed check(); `list` are the devices' names as users wrote them, ranges
-/// spelt out ({"cpu"}: host-only mode), `devices` the same opened. Errors: as Binding::bind(), except for memory: a program
-/// that doesn't fit is estimated too.
+/// `program` is one of `plan`'s, which has passed check(); `list` are the devices' names as users wrote them, ranges spelt out
+/// ({"cpu"}: host-only mode), `devices` the same opened. Errors: as Binding::bind(), except for memory: a program that doesn't
+/// fit is estimated too.
 Result<Estimate> estimate(const Plan& plan, const Program& program, const std::vector<std::string>& list,
                           const DeviceSet& devices, int64_t batch, const EstimateOptions& options = {});
 
-/// Searches for the largest batch with which no device needs more than `memory_bytes`, by planning: from `estimate` up or
-/// down, then between. A batch that has no plan (a library refuses its sizes) counts as one that doesn't fit.
+/// Searches for the largest batch with which no device needs more than `memory_bytes`, by planning: from `estimate` up or down,
+/// then in between. A batch that has no plan (a library rejects its sizes) counts as one that doesn't fit.
 LargestBatch largest_batch(const Plan& plan, const Program& program, const DeviceSet& devices, const Estimate& estimate,
                            double memory_bytes, const EstimateOptions& options = {});
 

@@ -34,7 +34,7 @@ Result<const Program*> program_of(const Plan& plan, const Options& options) {
                "the plan has no program '" + name + "': its model has no `training` section, or an older sheaf compiled it");
 }
 
-/// What says where the step runs: a list of devices or a cluster. Errors are the command line's fault.
+/// The option that says where the step runs: a list of devices or a cluster. Errors are the command line's fault.
 Result<void> check_place(const Options& options) {
   if (!options.has("--cluster")) {
     if (options.has("--devices")) return {};

@@ -1,4 +1,4 @@
-// The verb `estimate`: what `sheaf` and `sheaf-run` call.
+// The verb `estimate`, which `sheaf` and `sheaf-run` call.
 #pragma once
 
 #include "tools/cli/options.h"

@@ -46,10 +46,10 @@ std::string memory_table(const Estimate& estimate) {
   return table.text("");
 }
 
-/// What differs from a run.
+/// Differences from a run.
 std::string assumptions(const Estimate& estimate) {
   std::string text = estimate.planned.empty() ? "" : "\nnot here:\n";
-  for (size_t i = 0; i < estimate.planned.size();) {  // one line for those of one reason
+  for (size_t i = 0; i < estimate.planned.size();) {  // one line for those with the same reason
     std::string devices = estimate.planned[i].device;
     size_t end = i + 1;
     for (; end < estimate.planned.size() && estimate.planned[end].why == estimate.planned[i].why; ++end)
@@ -112,7 +112,7 @@ std::string work(const Estimate& estimate) {
   return text;
 }
 
-/// By kind of operation, the longest first: of lists with devices whose launches take time.
+/// By kind of operation, the longest first; for lists with devices whose launches take time.
 std::string kinds(const Estimate& estimate) {
   const bool launched =
       std::any_of(estimate.kinds.begin(), estimate.kinds.end(), [](const auto& kind) { return kind.launches; });

@@ -27,7 +27,7 @@ class Simulation {
       const double compute = computes && share > 0 ? left(operations_[operation_], computed_) / share : kNever;
       const double move = moves ? left(part().seconds, moved_) : kNever;
       const double step = std::min(compute, move);
-      if (step == kNever) break;  // not in an order in which they can be done
+      if (step == kNever) break;  // the order can't be carried out
       result_.seconds += step;
       if (computes) computed_ += step * share;
       if (moves) moved_ += step;
@@ -45,7 +45,7 @@ class Simulation {
   const TransferPart& part() const { return transfers_[transfer_].cost.parts[part_]; }
   bool moves_now() const { return transfer_ < transfers_.size() && static_cast<int>(operation_) > transfers_[transfer_].after; }
 
-  /// A transfer of no parts is done as soon as it may begin.
+  /// A transfer without parts is done as soon as it may begin.
   bool next_free_part() {
     if (!moves_now() || !transfers_[transfer_].cost.parts.empty()) {
       if (moves_now() && part_ == 0 && moved_ == 0) result_.begun[transfer_] = static_cast<int>(operation_);
@@ -70,10 +70,10 @@ class Simulation {
 
   const std::vector<double>& operations_;
   const std::vector<Transfer>& transfers_;
-  std::vector<int> waits_;  ///< by operation: transfers that it still waits for
+  std::vector<int> waits_;  ///< by operation: transfers it still waits for
   Simulated result_;
   size_t operation_ = 0, transfer_ = 0, part_ = 0;
-  double computed_ = 0, moved_ = 0;  ///< seconds done of the operation, and of the part
+  double computed_ = 0, moved_ = 0;  ///< finished seconds of the operation, and of the part
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ class Search {
   void know(int64_t batch, size_t bytes) { known_[batch] = {true, bytes, ""}; }
 
   LargestBatch run(int64_t start) {
-    // [low fits, high doesn't), found by doubling or halving. One row more is the smallest step.
+    // [low fits, high doesn't), found by doubling or halving. The smallest step is one row.
     int64_t low = 0, high = 0;
     if (fits(start)) {
       low = start;
@@ -67,7 +67,7 @@ class Search {
     return static_cast<double>(a) + (memory_ - static_cast<double>(need(a).bytes)) / rise * static_cast<double>(b - a);
   }
 
-  /// Where the limit may be reached, beyond `low`.
+  /// A guess beyond `low` of where the limit may be reached.
   int64_t guess(int64_t low) {
     auto before = known_.find(low);
     const int64_t doubled = low * 2;
@@ -79,7 +79,7 @@ class Search {
                : doubled;
   }
 
-  /// By regula falsi, but well inside: where sizes jump, halving must still make progress.
+  /// Regula falsi, kept well inside the interval: where sizes jump, halving must still make progress.
   int64_t between(int64_t low, int64_t high) {
     const int64_t half = low + (high - low) / 2;
     if (low == 0 || !need(high).planned || high - low < 4 || ++lines_ % 3 == 0) return half;

@@ -43,7 +43,7 @@ class LaneMeasure {
     device.most = most_by_purpose();
   }
 
-  /// Parameters and other data outside of the arena.
+  /// Parameters and other data outside the arena.
   void add_lasting(DeviceEstimate& device, int memory_space) const {
     for (const VariableStore::Node& node : store_.nodes()) {
       if (node.device->memory_space() != memory_space || store_.bytes_of(node) == 0) continue;

@@ -1,5 +1,4 @@
-// A program planned for devices and a batch, with the weights that it reads, none of them in memory (internal to
-// tools/estimate).
+// A program planned for devices and a batch, with the weights it reads, none of them in memory (internal to tools/estimate).
 #pragma once
 
 #include "runtime/bind/planned_binding.h"

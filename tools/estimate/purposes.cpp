@@ -26,14 +26,14 @@ class TensorPurposes {
     return *known_[tensor];
   }
 
-  /// What binding added: it is for what its source is for.
+  /// Values that binding added have the purpose of their source.
   Value::Purpose find(TensorId id) {
     const Tensor& tensor = bound_.tensors[id];
     if (const auto* view = tensor.lies<Tensor::View>()) return of(view->of);
     if (const auto* stored = tensor.lies<Tensor::Stored>()) return purpose_of(plan_, store_.nodes()[stored->node]);
     if (tensor.writers.empty()) return Value::Purpose::communication;  // the caller's
     const Instance* made = &bound_.instances[tensor.writers.front()];
-    while (made->left_out()) {  // what is copied is made here, and so a view of this
+    while (made->left_out()) {  // a copied value is made here, so a view of it is too
       const TensorId part = made->inputs[0];
       if (known_[part]) return *known_[part];
       made = &bound_.instances[bound_.tensors[part].writers.front()];

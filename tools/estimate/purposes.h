@@ -1,4 +1,4 @@
-// What the memory of a run is for.
+// The purpose of a run's memory.
 #pragma once
 
 #include "runtime/bind/bound_program.h"
@@ -14,7 +14,7 @@ using MemoryByPurpose = std::array<size_t, kPurposes>;
 IdVector<TensorId, Value::Purpose> purposes_of_tensors(const BoundProgram& bound, const Plan& plan, const Program& program,
                                                        const VariableStore& store);
 
-/// Of what lies in the variable store.
+/// For what is in the variable store.
 Value::Purpose purpose_of(const Plan& plan, const VariableStore::Node& node);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// Timing of something that takes the same time again and again (internal to tools/estimate).
+// Times something that takes the same time again and again (internal to tools/estimate).
 #pragma once
 
 #include <algorithm>

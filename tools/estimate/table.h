@@ -1,4 +1,4 @@
-// Figures and tables as an estimate's text has them.
+// Figures and tables of an estimate's text.
 #pragma once
 
 #include <cstddef>

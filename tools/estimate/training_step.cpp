@@ -43,7 +43,7 @@ class StepReader {
   }
 
  private:
-  /// The phase of the step that it belongs to; of what binding inserts for none, update where it writes a variable.
+  /// The phase of the step that it belongs to; an operation without a step is an update if it writes a variable.
   Phase phase(InstanceId i) const {
     const OperationInfo& info = estimate_.operations[i.index()];
     if (info.op == Op::update || bound_.instances[i].commits) return Phase::update;
@@ -90,8 +90,8 @@ class StepReader {
     return parameter_[root];
   }
 
-  /// Of the parameters that it reads. What reads nothing but one, such as a conversion of its elements, makes another form of it, whose readers
-  /// are the parameter's.
+  /// Of the parameters that it reads. An operation that reads only one, such as a conversion of its elements, makes another
+  /// form of it, whose readers are the parameter's.
   void note_reads(InstanceId i) {
     const Instance& instance = bound_.instances[i];
     if (instance.left_out() || phase(i) == Phase::update) return;
@@ -138,7 +138,7 @@ class StepReader {
   const Estimate& estimate_;
   TrainingStep step_;
   IdVector<InstanceId, int> position_;                   ///< among TrainingStep::seconds
-  IdVector<TensorId, std::optional<NodeId>> parameter_;  ///< by root: of which it is another form
+  IdVector<TensorId, std::optional<NodeId>> parameter_;  ///< by root: the parameter of which it is another form
   std::map<NodeId, StepParameter> parameters_;
 };
 

@@ -1,5 +1,5 @@
-// A training step of one device as a cluster's simulation sees it: how long each operation takes, what memory is live then, when
-// each parameter is read and each gradient ready.
+// A training step of one device as a cluster's simulation sees it: how long each operation takes, what memory is live then,
+// when each parameter is read and each gradient ready.
 #pragma once
 
 #include "tools/estimate/measures.h"
@@ -9,7 +9,7 @@
 
 namespace sheaf {
 
-/// A parameter that the replicas of a region train, with where it is read.
+/// A parameter that the replicas of a region train, and where it is read.
 struct StepParameter {
   std::string name;
   double bytes = 0;
@@ -26,13 +26,14 @@ struct StepGradient {
 struct TrainingStep {
   std::vector<double> seconds;  ///< by operation, in the order in which they end: since the one before
   std::vector<double> live;     ///< bytes of the device's arena while it runs
-  double update_seconds = 0;    ///< of what comes after all gradients: new parameters and state
+  double update_seconds = 0;    ///< of everything after all gradients: new parameters and state
   std::vector<StepParameter> parameters;
   std::vector<StepGradient> gradients;  ///< in the order in which they are ready
   double compute_seconds() const;       ///< of all
 };
 
-/// `estimate` is of `program`, bound to one device as `planned`. Errors: no region of it trains parameters, or there are no times.
+/// `estimate` is for `program`, bound to one device as `planned`. Errors: no region of it trains parameters, or there are no
+/// times.
 Result<TrainingStep> training_step(const Plan& plan, const Program& program, const PlannedProgram& planned,
                                    const DeviceSet& devices, const Estimate& estimate);
 

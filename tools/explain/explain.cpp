@@ -32,14 +32,14 @@ std::vector<ExplainedLayer> layers_of(const PlacementGraph& graph) {
   return layers;
 }
 
-/// Why no step is left of a layer, as its step of the logical program says.
+/// Why a layer has no step left, as its step of the logical program says.
 std::string why_vanished(const Program& graph, const std::string& layer) {
   for (const Step& step : graph.steps)
     if (step.layer == layer && !moves(step.op) && !step.notes.empty()) return step.notes.front();
   return "the compiler simplified it away";
 }
 
-/// Each layer gets the steps that stem from it and those of others that do its work.
+/// Each layer gets its own steps, and the other layers' steps that do its work.
 void add_steps(const Plan& plan, const Program& program, const Program& graph, std::vector<ExplainedLayer>& layers) {
   std::map<std::string, ExplainedLayer*> by_name;
   for (ExplainedLayer& layer : layers) by_name[layer.layer] = &layer;
@@ -79,8 +79,8 @@ bool has_op(const ExplainedLayer& layer, const std::string& op) {
          std::any_of(layer.steps.begin(), layer.steps.end(), in_step);
 }
 
-/// What is on `device` alone, down to the operations. A list of one device shares its lane with the host, so there
-/// operations don't tell the two apart.
+/// Only what is on `device`, down to the operations. A list of one device shares its lane with the host, so operations don't
+/// tell the two apart.
 bool restrict_to(const std::string& device, bool shared_lane, ExplainedLayer& layer) {
   std::erase_if(layer.nodes, [&](const PlacementNode& node) { return node.device != device; });
   for (ExplainedStep& step : layer.steps) {

@@ -5,8 +5,8 @@
 
 namespace sheaf {
 
-/// Binds the plan as `request` says and adds to each step the operations that run for it, alike ones of several replicas
-/// as one. Where devices of the list aren't there, the binding is only planned, and they are returned. Errors: those of binding.
+/// Binds the plan as `request` says and adds to each step the operations that run for it, merging equal ones of several
+/// replicas. If devices of the list are absent, the binding is only planned, and they are returned. Errors: those of binding.
 Result<std::vector<PlannedDevice>> add_operations(const Plan& plan, const ExplainRequest& request,
                                                   std::vector<ExplainedLayer>& layers);
 

@@ -9,14 +9,14 @@
 namespace sheaf {
 namespace {
 
-/// Every run of as many parts as `pattern` has in the layers' names, without `module.` parts unless the pattern has some: what
-/// it may have been meant to be.
+/// Every run of as many parts as `pattern` has in the layers' names, without `module.` parts unless the pattern has some:
+/// candidates for what was meant.
 std::vector<std::string> names_like(const std::vector<std::string>& known, const std::string& pattern) {
   const auto wanted = static_cast<size_t>(std::count(pattern.begin(), pattern.end(), '.'));
   std::set<std::string> names;
   for (const std::string& layer : known) {
     const std::string name = without_module(pattern) == pattern ? without_module(layer) : layer;
-    std::vector<size_t> starts = {0};  // of the parts, and one behind the last
+    std::vector<size_t> starts = {0};  // of the parts, plus one past the last
     for (size_t i = 0; i < name.size(); ++i)
       if (name[i] == '.') starts.push_back(i + 1);
     starts.push_back(name.size() + 1);

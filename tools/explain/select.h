@@ -1,4 +1,4 @@
-// Which layers, ops and devices a request means, and what was perhaps meant where it means none.
+// Which layers, ops and devices a request means, and a suggestion if it means none.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -9,9 +9,9 @@
 
 namespace sheaf {
 
-/// The layers among `known` that `pattern` selects: the layer of that name; else all of a group of that name; else the
-/// same without `module.` parts; else all whose name ends in it; else all in groups whose name does. Errors: none; then the
-/// nearest name of a layer or group is suggested.
+/// The layers among `known` that `pattern` selects: the layer of that name; else all of a group of that name; else the same
+/// without `module.` parts; else all whose name ends in it; else all in groups whose name does. Errors: none; then the nearest
+/// name of a layer or group is suggested.
 Result<std::set<std::string>> select_layers(const std::vector<std::string>& known, const std::string& pattern);
 
 /// `name`, which must be among `known`; `what` is "op" or "device".

@@ -14,8 +14,8 @@ struct ChildOutput {
   std::string errors;  ///< its standard error
 };
 
-/// Runs `command` (a program looked up in PATH, then its arguments), writes `input` to its standard input and
-/// collects what it prints. Errors: the program isn't found or can't be started; a pipe fails.
+/// Runs `command` (a program looked up in PATH, then its arguments), writes `input` to its standard input and collects its
+/// output. Errors: the program isn't found or can't be started; a pipe fails.
 Result<ChildOutput> run_child(const std::vector<std::string>& command, const std::string& input);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// The colours of a node in every picture: by what it does, or in a difference by what became of it.
+// The colours of a node in every picture: by what it does or, in a difference, by what became of it.
 #pragma once
 
 #include "runtime/ops/traits.h"
@@ -12,7 +12,7 @@ struct NodeColours {
 };
 
 /// The class in page/style.css of data movement: "scatter", "replicate", "gather", "transfer" or "reduce", whatever the
-/// operation is called that moves so; null if nothing moves.
+/// operation is called; null if nothing moves.
 const char* class_of(const Movement& movement);
 
 /// The same colours as in page/style.css.

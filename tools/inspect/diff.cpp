@@ -17,7 +17,7 @@ std::string name_of(const PlacementNode& node) { return without_module(node.laye
 /// Outside of regions there is one replica.
 int replica_of(const PlacementNode& node) { return std::max(node.replica, 0); }
 
-/// The partner of each node of `before` in `after`, or -1.
+/// Each node of `before` → its partner in `after`, or -1.
 std::vector<int> match(const PlacementGraph& before, const PlacementGraph& after) {
   using Key = std::tuple<std::string, std::string, int>;
   std::vector<int> partner(before.nodes.size(), -1);
@@ -52,7 +52,7 @@ std::string results_text(const PlacementNode& node) {
   return text;
 }
 
-/// What feeds a node, in order: "scatter of net, net.relu". Parameters aside.
+/// The operands of a node, in order: "scatter of net, net.relu". Parameters are left out.
 std::string inputs_text(const PlacementGraph& graph, int index) {
   std::string text;
   for (const PlacementEdge& edge : graph.edges) {
@@ -138,7 +138,7 @@ GraphDiff diff(DiffSide before, DiffSide after) {
   std::vector<int> origin(b.nodes.size(), -1);
   for (size_t n = 0; n < partner.size(); ++n)
     if (partner[n] >= 0) origin[static_cast<size_t>(partner[n])] = static_cast<int>(n);
-  size_t next = 0;  // of `before`: all before it have been placed, or wait for their partners
+  size_t next = 0;  // of `before`: everything before it has been placed, or waits for its partner
   const auto place_removed = [&](size_t end) {
     for (; next < end; ++next)
       if (partner[next] < 0) result.nodes.push_back({NodeChange::removed, static_cast<int>(next), -1, {}});
@@ -170,7 +170,7 @@ PlacementGraph merged(const GraphDiff& difference) {
     const bool gone = node.change == NodeChange::removed;
     PlacementNode shown = gone ? a.nodes[static_cast<size_t>(node.before)] : b.nodes[static_cast<size_t>(node.after)];
     if (gone) shown.id = "before_" + shown.id;
-    if (gone) shown.region = -1;  // its region need not be there any more
+    if (gone) shown.region = -1;  // its region may be gone
     shown.change = node.change;
     for (const PropertyChange& property : node.properties)
       if (property.what != "reason")

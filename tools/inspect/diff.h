@@ -9,10 +9,10 @@
 
 namespace sheaf {
 
-/// By layer: the operation that computes it and the layers that it computes with it, "conv of conv1 + bn1 + relu".
+/// By layer: the operation that computes it and the layers computed with it, "conv of conv1 + bn1 + relu".
 using LayerOperations = std::map<std::string, std::string>;
 
-/// Of an executable program (Plan::infer, Plan::train). A layer that no step is left of is missing.
+/// For an executable program (Plan::infer, Plan::train). A layer without a remaining step is missing.
 LayerOperations layer_operations(const Program& program);
 
 /// A graph with what the executable program makes of its layers.
@@ -30,29 +30,29 @@ struct PropertyChange {
 
 struct NodeDiff {
   NodeChange change = NodeChange::same;
-  int before = -1, after = -1;  ///< indices into the sides' nodes; -1: it isn't there
+  int before = -1, after = -1;  ///< indices into the sides' nodes; -1: absent there
   std::vector<PropertyChange> properties;
 };
 
 struct GraphDiff {
   DiffSide before, after;
   std::vector<PropertyChange> header;  ///< model, devices and regions
-  std::vector<NodeDiff> nodes;         ///< in the order of `after`, nodes that went where they stood
+  std::vector<NodeDiff> nodes;         ///< in the order of `after`, with removed nodes where they were
 
   size_t count(NodeChange change) const;
   bool equal() const { return header.empty() && count(NodeChange::same) == nodes.size(); }
 };
 
-/// Nodes are the same where they have one op, layer (`module.` parts aside; inputs and outputs: name) and replica, the
-/// k-th of such on one side and on the other; of those left over, layers of one name and replica whatever their op.
-/// Both graphs are symbolic or both expanded.
+/// Nodes match if they have one op, layer (`module.` parts aside; inputs and outputs: name) and replica, the k-th such node on
+/// one side with the k-th on the other; among the remaining ones, layers of one name and replica match whatever their op. Both
+/// graphs are symbolic or both expanded.
 GraphDiff diff(DiffSide before, DiffSide after);
 
-/// What differs, a node a line with its changed properties beneath; equal nodes are only counted.
+/// The differing nodes, one per line with its changed properties beneath; equal nodes are only counted.
 std::string print_diff_text(const GraphDiff& difference);
 /// {"equal", "header": […], "nodes": […]}: docs/dump.md lists the fields.
 std::string print_diff_json(const GraphDiff& difference);
-/// Both graphs as one, with PlacementNode::change set: what print_dot and print_svg draw.
+/// Both graphs as one, with PlacementNode::change set, for print_dot and print_svg to draw.
 PlacementGraph merged(const GraphDiff& difference);
 
 }  // namespace sheaf

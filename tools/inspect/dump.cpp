@@ -21,7 +21,7 @@ Result<std::string> print(const PlacementGraph& graph, DumpFormat format) {
   return Error("this format shows no graph");
 }
 
-/// A program in the forms that a dump may show it in.
+/// A program in the forms that a dump may show.
 struct Shown {
   const char* name;
   const Program& program;

@@ -1,4 +1,4 @@
-// Dump: a plan as text, picture or data. What each format shows: docs/dump.md.
+// Dump: a plan as text, picture or data. docs/dump.md says what each format shows.
 #pragma once
 
 #include "tools/inspect/graph.h"
@@ -26,25 +26,24 @@ struct DumpOptions {
   std::string program = "infer";       ///< one of SharedPlan::programs()
   int shards = 0;                      ///< logical shards (docs/strategies.md); 0: one for each device
   const Timeline* timeline = nullptr;  ///< of a run of the plan; only format html shows it
-  /// Memory over time of the program on `devices` at `batch` (tools/estimate/memory_over_time.h); only format html shows it.
-  /// An error says why it is not known. Empty: not asked for.
+  /// Memory over time of the program on `devices` at `batch` (tools/estimate/memory_over_time.h); only format html shows it. An
+  /// error says why it is not known. Empty: not requested.
   std::function<Result<std::vector<LaneMemory>>(const Program& program)> memory;
   /// The executable program as `devices` run it with `batch` rows (tools/estimate/bound_text.h); format bound shows it and
   /// nothing else.
   std::function<Result<std::string>(const Program& program)> bound;
 };
 
-/// Shows the plan's logical program (one step per layer), expanded where `options` names devices and a batch.
-/// `plan` has passed check(). The result ends in a newline. Errors: one of devices and batch without the other; a
-/// program that the plan doesn't hold; what expand() (tools/inspect/graph.h) refuses; for svg, Graphviz's `dot`
-/// missing or failing; for bound, no devices, and what `options.bound` refuses. Format mlir prints Plan::ir or Plan::train_ir,
-/// whatever the devices.
+/// Shows the plan's logical program (one step per layer), expanded if `options` names devices and a batch. `plan` has passed
+/// check(). The result ends in a newline. Errors: one of devices and batch without the other; a program that the plan doesn't
+/// hold; those of expand() (tools/inspect/graph.h); for svg, Graphviz's `dot` missing or failing; for bound, no devices, and
+/// errors of `options.bound`. Format mlir prints Plan::ir or Plan::train_ir, whatever the devices.
 Result<std::string> dump(const Plan& plan, DumpFormat format, const DumpOptions& options = {});
 
-/// The graph that dump() shows. Errors: as there.
+/// The graph that dump() shows. Errors: the same.
 Result<PlacementGraph> placement_graph(const Plan& plan, const DumpOptions& options);
 
-/// A plan and what its file is called in titles.
+/// A plan and its file's name in titles.
 struct LabelledPlan {
   std::string label;
   const Plan& plan;

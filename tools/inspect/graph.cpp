@@ -5,7 +5,7 @@
 namespace sheaf {
 
 PlacementGraph symbolic_graph(const Plan& plan, const Program& program) {
-  // Nothing is evaluated in the symbolic form, so nothing can fail.
+  // The symbolic form evaluates nothing, so nothing can fail.
   return *GraphBuilder(plan, program, nullptr).build();
 }
 

@@ -6,7 +6,7 @@ namespace sheaf {
 
 namespace {
 
-/// Product of the dims and the element size; none where two dims are symbolic.
+/// Product of the dims and the element size; none if two dims are symbolic.
 std::optional<Extent> bytes_of(DType dtype, const std::vector<Extent>& shape) {
   Extent bytes(static_cast<int64_t>(size_of(dtype)));
   for (const Extent& dim : shape) {
@@ -116,7 +116,7 @@ Result<void> GraphBuilder::add_outputs() {
   return {};
 }
 
-/// An edge from the maker of `input` (as replica `replica` sees it) to `node`.
+/// An edge from the producer of `input` (as replica `replica` sees it) to `node`.
 Result<void> GraphBuilder::connect(int node, int input, int replica) {
   SHEAF_ASSIGN(auto carried, tensor(input, replica));
   const size_t v = static_cast<size_t>(input);
@@ -139,8 +139,8 @@ Result<void> GraphBuilder::add_step(size_t index) {
     }
     return {};
   }
-  // Between regions each replica hands its own value on, on the device where it is: nothing to show but a node each.
-  // So does what each replica takes of its own.
+  // Between regions each replica hands its own value on, on its own device: each needs only a node. The same goes for the part
+  // a replica takes of its own value.
   const Route route = traits(step.op).movement.route;
   const bool apart = route == Route::within || (route == Route::between && step.place.kind == Place::region);
   if (apart) return add_computation(index);

@@ -25,7 +25,7 @@ class GraphBuilder {
   GraphBuilder(const Plan& plan, const Program& program, const PlacementSizes* sizes)
       : plan_(plan), program_(program), sizes_(sizes) {}
 
-  /// Fails only in the expanded form, where a size is out of bounds.
+  /// Fails only in the expanded form, if a size is out of bounds.
   Result<PlacementGraph> build();
 
  private:
@@ -40,7 +40,7 @@ class GraphBuilder {
   Result<void> add_step(size_t index);
   Result<void> add_computation(size_t index);
   Result<void> add_movement(size_t index);
-  /// The node that a data-moving step becomes: its own, or for parameters one that it shares with others.
+  /// The node of a data-moving step: its own or, for parameters, one that it shares with others.
   int movement_node(size_t index);
   Result<void> connect(int node, int input, int replica);
   Result<Extent> moved(const Step& step, int input, int output) const;

@@ -1,5 +1,5 @@
-// The nodes of scatter, replicate, gather, transfer, reduce, first and the collectives among replicas: what they cut and how much goes
-// from device to device.
+// The nodes of scatter, replicate, gather, transfer, reduce, first and the collectives among replicas: what they cut and how
+// much moves from device to device.
 #include "runtime/plan/op_list.h"
 #include "tools/inspect/graph_builder.h"
 
@@ -15,14 +15,14 @@ bool in_group(const Region& region, int device) {
   return std::find(region.device_ids->begin(), region.device_ids->end(), device) != region.device_ids->end();
 }
 
-/// Replica 0's value is what goes, and no other's.
+/// Only replica 0's value moves.
 bool takes_first(const Step& step) {
   const Movement movement = traits(step.op).movement;
   return movement.route == Route::to_one && movement.carries == Carries::whole;
 }
 
-/// How many times the whole each replica but one moves in a collective. A sum goes from each to one of them, or each share of it to
-/// its replica; what is gathered goes to each. An all_reduce does both.
+/// How many times the whole value each replica but one moves in a collective. A sum goes from each to one of them, or each
+/// share of it to its replica; a gathered value goes to each. An all_reduce does both.
 int64_t moved_among(const Step& step) { return step.op == Op::all_reduce ? 2 : 1; }
 
 const std::string& replicas_symbol(const Program& program, int region) {
@@ -39,8 +39,8 @@ int GraphBuilder::movement_node(size_t index) {
   const Place& from = value(step.inputs[0]).place;
   const bool parameters =
       std::all_of(step.inputs.begin(), step.inputs.end(), [&](int v) { return parameter_[static_cast<size_t>(v)]; });
-  // A module's parameters are replicated together (as in torch's replicate), and a layer's are transferred
-  // together: one node, however many steps the compiler made of it.
+  // A module's parameters are replicated together (as in torch's replicate), and a layer's are transferred together: one node
+  // for all the steps the compiler made.
   const Movement movement = traits(step.op).movement;
   const bool to_all = movement.route == Route::to_replicas && movement.carries == Carries::whole;
   const std::string key = to_string(step.op) + '\n' + to_string(from) + '\n' + to_string(step.place) + '\n' +
@@ -96,8 +96,8 @@ Result<void> GraphBuilder::add_movement(size_t index) {
 }
 
 Result<Extent> GraphBuilder::moved(const Step& step, int input, int output) const {
-  // One side is a single place; each replica on the other side moves its part unless it is on the same device. Among replicas,
-  // see moved_among().
+  // One side is a single place; each replica on the other side moves its part unless it is on the same device. For moves among
+  // replicas, see moved_among().
   const Movement movement = traits(step.op).movement;
   const bool outward = movement.route == Route::to_replicas, among = movement.route == Route::among;
   const int many = outward || (among && movement.carries == Carries::chunks) ? output : input;
@@ -129,7 +129,7 @@ std::optional<Extent> GraphBuilder::moved_symbolically(const Step& step, int inp
     const int64_t times = moved_among(step);
     return Extent::symbol(replicas_symbol(program_, region), times * whole->constant) + *whole * -times;
   }
-  // A part that is on the single device already stays; the entries of the list are taken to be distinct.
+  // A part that is already on the single device stays; the entries of the list are assumed to be distinct.
   const bool stays = single.kind == Place::device && in_group(plan_.regions[static_cast<size_t>(region)], single.index);
   const bool whole_each = traits(step.op).movement.carries != Carries::chunks;
   if (!whole_each) return stays ? *whole + *part * -1 : *whole;
@@ -155,7 +155,7 @@ Result<void> GraphBuilder::set_chunks(PlacementNode& node, const Step& step) con
   node.chunks.clear();
   for (int r = 0; r < replicas(value(many).place); ++r) {
     SHEAF_ASSIGN(auto part, tensor(many, r));
-    // A scalar of each replica becomes one element of a vector.
+    // Each replica's scalar becomes one element of a vector.
     node.chunks.push_back(dim >= 0 && dim < rank ? part.shape[static_cast<size_t>(dim)].constant : 1);
   }
   return {};

@@ -17,7 +17,7 @@ namespace sheaf {
 
 namespace {
 
-/// Whether it is of a training step: in inference, and of a program that only updates, all is one phase.
+/// Whether it belongs to a training step: inference, and a program that only updates, have a single phase.
 bool has_phases(const PlacementGraph& graph) {
   std::set<Phase> phases;
   for (const PlacementNode& node : graph.nodes)
@@ -46,7 +46,7 @@ std::map<std::string, std::string> computed_with(const Program* executable) {
   for (const Step& step : executable->steps)
     for (const std::string& layer : step.fused)
       if (layer != step.layer) with.emplace(layer, step.layer);
-  // Not a layer that has an operation of its own too (of what runs in each step).
+  // Excludes a layer that has an operation of its own too (among those that run in each step).
   for (const Step& step : executable->steps)
     if (!step.once) with.erase(step.layer);
   return with;
@@ -69,7 +69,7 @@ Json changes_json(const std::vector<PropertyChange>& changes) {
   return json;
 }
 
-/// What became of node `n` of merged(); what differs has a list of its own there, instead of a place in the reason.
+/// What became of node `n` of merged(). A differing node has a list of its own there, instead of a place in the reason.
 void say_difference(Json& json, const GraphDiff& difference, size_t n) {
   const NodeDiff& node = difference.nodes[n];
   json["change"] = name_of_change(node.change);
@@ -152,8 +152,8 @@ Json memory_json(const std::vector<LaneMemory>& lanes) {
   return json;
 }
 
-/// What the script asks of an operation: which class in style.css its movement has, whether it is the plan's, and which part of
-/// a training step it belongs to.
+/// What the script asks of an operation: the class in style.css of its movement, whether it is the plan's, and which part of a
+/// training step it belongs to.
 Json operations_json() {
   Json operations = Json::object();
   for (size_t i = 0; i < kOps; ++i) {
@@ -168,7 +168,7 @@ Json operations_json() {
   return operations;
 }
 
-/// Column by column, with each text and each set of arguments once: a trace repeats them in every step.
+/// Stored by column, with each text and each set of arguments once: a trace repeats them in every step.
 class TimelineJson {
  public:
   Json of(const Timeline& timeline) {
@@ -184,7 +184,7 @@ class TimelineJson {
       columns["op"].push_back(index_of(slice.op));
       columns["replica"].push_back(slice.replica);
       columns["step"].push_back(slice.step);
-      // A trace has nanoseconds at best; what subtraction adds beyond is noise.
+      // A trace resolves nanoseconds at best; further digits from subtraction are noise.
       columns["begin"].push_back(std::round(slice.begin_us * 1000) / 1000);
       columns["duration"].push_back(std::round(slice.duration_us * 1000) / 1000);
       const auto [at, fresh] = argument_index_.try_emplace(slice.args.dump(), arguments_.size());

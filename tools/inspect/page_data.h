@@ -1,4 +1,4 @@
-// What the HTML page shows, as the JSON that its script reads.
+// The HTML page's data, as the JSON that its script reads.
 #pragma once
 
 #include "runtime/bind/memory_profile.h"
@@ -11,17 +11,17 @@
 
 namespace sheaf {
 
-/// A page's content; whatever is null isn't shown.
+/// A page's content; null parts aren't shown.
 struct PageContent {
   const PlacementGraph& graph;
-  const Program* executable = nullptr;              ///< says which layers are computed in one operation
+  const Program* executable = nullptr;              ///< which layers are computed in one operation
   const std::vector<LaneMemory>* memory = nullptr;  ///< over time, on the graph's devices
-  std::string no_memory = "";                       ///< why `memory` isn't there although the graph has devices
+  std::string no_memory = "";                       ///< why `memory` is missing although the graph has devices
   const Timeline* timeline = nullptr;
   const GraphDiff* difference = nullptr;  ///< `graph` is merged() of it
 };
 
-/// The model's name; of a difference the second's.
+/// The model's name; for a difference, the second's.
 const std::string& title_of(const PageContent& content);
 
 Json page_data(const PageContent& content);

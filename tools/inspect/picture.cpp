@@ -17,7 +17,7 @@ bool side_by_side(const PlacementNode& a, const PlacementNode& b) {
          group_of(a.layer) == group_of(b.layer);
 }
 
-/// By node: its only user, if it is also the user's only operand and they may share a box; -1 otherwise.
+/// By node: its only user, if the node is also that user's only operand and they may share a box; -1 otherwise.
 std::vector<int> chain_successors(const PlacementGraph& graph) {
   const size_t count = graph.nodes.size();
   std::vector<std::set<int>> users(count), operands(count);

@@ -1,5 +1,5 @@
-// What a drawn picture shows of a placement graph: chains of layers as one box, parameters as one arrow per
-// replica. Printed by print_dot; the page has its own folding by layer groups.
+// What a drawn picture shows of a placement graph: chains of layers as one box, parameters as one arrow per replica. print_dot
+// prints it; the page has its own folding by layer groups.
 #pragma once
 
 #include "tools/inspect/graph.h"
@@ -9,8 +9,8 @@
 
 namespace sheaf {
 
-/// One or more nodes that follow each other on one device, each being its predecessor's only user, all in one
-/// layer group ("net.module.block1.0").
+/// One or more consecutive nodes on one device, each its predecessor's only user, all in one layer group
+/// ("net.module.block1.0").
 struct PictureBox {
   std::vector<int> nodes;  ///< indices into PlacementGraph::nodes, in order
   std::string group;       ///< dotted name without the last component; empty at the top level and for inserted nodes

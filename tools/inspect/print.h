@@ -1,4 +1,4 @@
-// The printers of a placement graph, one a format. None of them can fail but svg, which runs Graphviz.
+// The printers of a placement graph, one per format. Only svg, which runs Graphviz, can fail.
 #pragma once
 
 #include "tools/inspect/graph.h"
@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// A table in execution order, at most 140 columns wide where names allow; reasons beneath their rows.
+/// A table in execution order, at most 140 columns wide if names allow; reasons beneath their rows.
 std::string print_text(const PlacementGraph& graph);
 
 /// The contract's {"nodes": […], "edges": […]} (docs/dump.md lists the fields).

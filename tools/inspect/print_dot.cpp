@@ -10,7 +10,7 @@ namespace sheaf {
 
 namespace {
 
-/// For HTML-like labels and, entities being read there too, for quoted strings.
+/// For HTML-like labels and, since entities are read there too, for quoted strings.
 std::string dot_escaped(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {
@@ -23,14 +23,14 @@ std::string dot_escaped(std::string_view text) {
   return out;
 }
 
-/// A quoted dot string whose backslashes (\N, \G, … are replaced by dot) stand for themselves.
+/// A quoted dot string in which backslashes are literal (dot would replace \N, \G, …).
 std::string dot_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : dot_escaped(text)) (out += c == '\\' ? "\\" : "") += c;
   return out + '"';
 }
 
-/// `text` dot_escaped, in lines of about `width` columns with a line break between them.
+/// `text`, dot_escaped and broken into lines of about `width` columns.
 std::string broken(const std::string& text, size_t width) {
   std::string out, line;
   for (size_t start = 0; start <= text.size();) {
@@ -110,8 +110,8 @@ class DotPrinter {
 
  private:
   const PlacementNode& first(size_t box) const { return graph_.nodes[static_cast<size_t>(picture_.boxes[box].nodes[0])]; }
-  /// "net.module.fc: linear (s3_r0)", "net.module.conv1: conv2d … relu (s4)": viewers that draw no labels show it, Netron
-  /// from the last dot on.
+  /// "net.module.fc: linear (s3_r0)", "net.module.conv1: conv2d … relu (s4)": shown by viewers that draw no labels; Netron
+  /// shows the part from the last dot on.
   std::string id(int box) const {
     const PictureBox& of = picture_.boxes[static_cast<size_t>(box)];
     const PlacementNode &head = first(static_cast<size_t>(box)), &tail = graph_.nodes[static_cast<size_t>(of.nodes.back())];
@@ -151,7 +151,7 @@ class DotPrinter {
     return device;
   }
 
-  /// Whether `group` is a whole region ("net", "net.module"): its device box shows that already.
+  /// Whether `group` is a whole region ("net", "net.module"), which its device box shows already.
   bool is_region_body(const std::string& group) const {
     for (const PlacementRegion& region : graph_.regions)
       if (group == region.name || group == region.name + ".module") return true;

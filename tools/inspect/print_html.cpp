@@ -32,8 +32,8 @@ std::string html_escaped(std::string_view text) {
 }  // namespace
 
 std::string print_html(const PageContent& content) {
-  // Markers in their order in the template; each is looked for behind what was filled in before it, so that a
-  // model's name can't be taken for one.
+  // Markers in their order in the template; each is searched for after the text filled in before it, so that a model's name
+  // can't be mistaken for one.
   const std::pair<std::string_view, std::string> parts[] = {{"<!--SHEAF:TITLE-->", html_escaped(title_of(content))},
                                                             {"/*SHEAF:STYLE*/", page::kStyle},
                                                             {"<!--SHEAF:DATA-->", script_json(page_data(content))},

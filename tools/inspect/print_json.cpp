@@ -5,7 +5,7 @@ namespace sheaf {
 
 namespace {
 
-/// A number where the size is known, the expression as a string where a run decides it.
+/// A number if the size is known, an expression as a string if a run decides it.
 Json size_json(const Extent& size) {
   if (size.is_static()) return size.constant;
   return to_string(size);
@@ -33,7 +33,7 @@ Json edge_json(const PlacementGraph& graph, const PlacementEdge& edge) {
   return json;
 }
 
-/// One element a line: readable, and a change of one node is a change of one line.
+/// One element per line: readable, and a change of one node changes one line.
 void append_array(std::string& text, const char* key, const Json& array) {
   text += "\"" + std::string(key) + "\": [";
   const char* separator = "\n  ";

@@ -1,5 +1,5 @@
-// Model Explorer's graph format (pypi.org/project/ai-edge-model-explorer, graph_builder.py): a collection of graphs,
-// each a flat list of nodes whose `namespace` says which boxes they lie in.
+// Model Explorer's graph format (pypi.org/project/ai-edge-model-explorer, graph_builder.py): a collection of graphs, each a
+// flat list of nodes whose `namespace` gives the boxes they are in.
 #include "tools/inspect/colours.h"
 #include "runtime/base/joined.h"
 #include "tools/inspect/format.h"
@@ -13,7 +13,7 @@ namespace {
 
 Json attribute(const std::string& key, const std::string& value) { return {{"key", key}, {"value", printable(value)}}; }
 
-/// A component of a namespace: in a device or layer name '/' would begin a further one.
+/// A component of a namespace: '/' in a device or layer name would begin another one.
 std::string component(std::string_view name) {
   std::string text = printable(name);
   for (char& c : text)
@@ -21,12 +21,12 @@ std::string component(std::string_view name) {
   return text;
 }
 
-/// "cpu:0/net/module/block1": the device, then the groups that the layer stands in. Symbolic: a region for a device.
+/// "cpu:0/net/module/block1": the device, then the groups that contain the layer. Symbolic: a region instead of a device.
 std::string namespace_of(const PlacementNode& node) {
   std::string text = component(node.device);
   for (std::string_view rest = group_of(node.layer); !rest.empty();) {
     const size_t dot = std::min(rest.find('.'), rest.size());
-    // Replicas on one device each have a box of their own, by the copy of the module that they run.
+    // Replicas on one device have a box each, named after the copy of the module they run.
     text += "/" + component(rest.substr(0, dot));
     if (text.find('/') == text.rfind('/') && node.replica >= 0) text += " (replica " + std::to_string(node.replica) + ")";
     rest.remove_prefix(std::min(dot + 1, rest.size()));
@@ -70,7 +70,7 @@ Json outputs_of(const PlacementNode& node) {
   return list;
 }
 
-/// Which of a node's results a value is; 0 for one that it hands on under another name.
+/// Which of a node's results a value is; 0 for one that it passes on under another name.
 std::string output_index(const PlacementNode& node, const std::string& value) {
   for (size_t i = 0; i < node.results.size(); ++i)
     if (node.results[i].value == value) return std::to_string(i);

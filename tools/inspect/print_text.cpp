@@ -19,7 +19,7 @@ std::string repeat(size_t count, const char* text) {
   return result;
 }
 
-/// The middle of a long name says least: its start tells the module, its end the layer.
+/// The middle of a long name says least: its start names the module, its end the layer.
 std::string shortened(const std::string& text, size_t width) {
   if (width_of(text) <= width) return text;
   std::vector<std::string> characters;
@@ -112,7 +112,7 @@ std::string print_text(const PlacementGraph& graph) {
   size_t total = 0;
   for (size_t c = 0; c < kColumns; ++c)
     if (used[c]) total += width[c] + 2;
-  // Names give way where the table would be too wide; every layer stays recognisable at 24 columns.
+  // Names are shortened if the table would be too wide; every layer is recognisable at 24 columns.
   if (total > kWidest) {
     width[kLayer] = std::max<size_t>(24, width[kLayer] - std::min(width[kLayer], total - kWidest));
     width[kResult] = std::min<size_t>(width[kResult], 48);

@@ -26,7 +26,7 @@ std::string shortened(std::string text) {
   text = printable(text);
   if (text.size() <= kLongestText) return text;
   size_t end = kLongestText;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not within a character
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character
   return text.substr(0, end) + "…";
 }
 
@@ -41,7 +41,7 @@ std::string text_of(const Events& object, const char* key) {
   return value && value->is_string() ? shortened(value->get<std::string>()) : std::string();
 }
 
-/// A number from 0 to below `limit`, or -1.
+/// A number from 0 to less than `limit`, or -1.
 int64_t count_of(const Events& object, const char* key, int64_t limit) {
   const Events* value = member(object, key);
   if (!value || !value->is_number_integer() || value->get<int64_t>() < 0) return -1;
@@ -84,7 +84,7 @@ class TimelineReader {
       start = std::min(start, slice.begin_us);
     }
     std::sort(slices.begin(), slices.end(), [](const TimelineSlice& a, const TimelineSlice& b) {
-      // What took no measurable time is over when another begins; a longer one may have others within it.
+      // An event of no measurable duration is over when another begins; a longer one may contain others.
       return std::make_tuple(a.track, a.begin_us, a.duration_us > 0, -a.duration_us, std::cref(a.name)) <
              std::make_tuple(b.track, b.begin_us, b.duration_us > 0, -b.duration_us, std::cref(b.name));
     });

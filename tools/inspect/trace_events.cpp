@@ -46,7 +46,7 @@ Location place_of_event(const std::string& file, std::string_view text, size_t w
   return {file, 0, 0};
 }
 
-/// What nlohmann's parser calls: builds one event at a time. Returning false ends the parse.
+/// The callbacks of nlohmann's parser: builds one event at a time. Returning false ends the parse.
 class EventReader : public nlohmann::json_sax<Events> {
  public:
   EventReader(const std::string& file, std::string_view text, const TakeEvent& take) : file_(file), text_(text), take_(take) {}
@@ -136,7 +136,7 @@ class EventReader : public nlohmann::json_sax<Events> {
   bool past_ = false;       ///< the array of events has been closed
   std::string key_;
   Events event_;
-  std::vector<Events*> open_;  ///< from the event to the innermost value that isn't complete
+  std::vector<Events*> open_;  ///< from the event to the innermost incomplete value
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Reading the events of a trace one after another: a long trace is never in memory as a whole tree of values.
+// Reads the events of a trace one after another: a long trace is never in memory as a whole tree of values.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -13,12 +13,12 @@
 
 namespace sheaf {
 
-/// Takes an event; gives what is wrong with it, or nothing.
+/// Takes an event; returns what is wrong with it, or nothing.
 using TakeEvent = std::function<std::optional<std::string>(const nlohmann::json& event)>;
 
-/// Gives `take` each element of a trace's array of events, {"traceEvents": […]} or the bare array, in order, and
-/// returns how many there were. Errors, located in `text` (of `file`): no JSON, JSON nested too deep, neither of the two
-/// forms, and what `take` says of an event.
+/// Passes each element of a trace's array of events, {"traceEvents": […]} or the bare array, to `take` in order, and returns
+/// their number. Errors, located in `text` (of `file`): no JSON, JSON nested too deep, neither of the two forms, and what
+/// `take` says of an event.
 Result<size_t> for_each_event(const std::string& file, std::string_view text, const TakeEvent& take);
 
 }  // namespace sheaf

@@ -1,4 +1,4 @@
-// What a training run shows on stderr while it goes on: on a terminal a bar, and one line for each epoch.
+// A training run's progress on stderr: a bar on a terminal, and one line for each epoch.
 #pragma once
 
 #include "runtime/training/record.h"
@@ -11,7 +11,7 @@ namespace sheaf {
 
 /// The length of a run.
 struct RunLength {
-  int64_t epochs = 0;  ///< begun ones counted
+  int64_t epochs = 0;  ///< including the current one
   int64_t steps = 0;
   int64_t steps_per_epoch = 1;
 };
@@ -26,7 +26,7 @@ std::string metric_text(Metric metric, double value);
 /// "eval accuracy 0.9176, eval loss 0.2513"; with an empty `prefix` without "eval ".
 std::string evaluation_text(const Evaluation& found, const std::string& prefix = "eval ");
 
-/// "1.2% waiting for data": what steps waited of the time that they took.
+/// "1.2% waiting for data": the share of the steps' time that they waited.
 std::string wait_text(double waited, double seconds);
 
 /// "epoch 3/10  train loss 0.4312  eval loss 0.2513  eval accuracy 0.9124  5,432 samples/s  11 s, 0.0% waiting for data"
@@ -39,13 +39,13 @@ std::string bar_line(const RunLength& length, const StepRecord& record, double s
 
 class Display {
  public:
-  /// `to` is stderr or a test's file; a bar is drawn where it is a terminal.
+  /// `to` is stderr or a test's file; a bar is drawn if it is a terminal.
   Display(std::FILE* to, const RunLength& length);
   void step(const StepRecord& record);
   void epoch(const EpochRecord& record);
   /// A line of its own, above the bar.
   void say(const std::string& line);
-  /// Takes the bar away.
+  /// Removes the bar.
   void clear();
 
  private:
@@ -55,7 +55,7 @@ class Display {
   bool bar_shown_ = false;
   int64_t steps_ = 0;       ///< that this process has done,
   double seconds_ = 0;      ///< in this time,
-  double waited_ = 0;       ///< of which it waited for data
+  double waited_ = 0;       ///< the part of it spent waiting for data
   double recent_rate_ = 0;  ///< samples a second, smoothed
   std::chrono::steady_clock::time_point drawn_{};
 };

@@ -25,7 +25,7 @@ std::string json_text(const std::string& model, const Evaluation& found) {
   return json.dump();
 }
 
-/// Where the rows come from: the first of the loss's targets, or else of the inputs.
+/// What provides the rows: the first of the loss's targets, or else the first input.
 const std::string& source_of(const LossSection& loss, const RowsRequest& request) {
   for (const LossInput& input : loss.inputs)
     if (!input.output) return request.sources.at(input.name);

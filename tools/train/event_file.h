@@ -11,18 +11,18 @@
 
 namespace sheaf {
 
-/// CRC-32C (Castagnoli) of `bytes`, as TFRecord files have it.
+/// CRC-32C (Castagnoli) of `bytes`, as in TFRecord files.
 uint32_t crc32c(std::string_view bytes);
 
-/// Scalars by step as TensorFlow's event files hold them: TFRecords of `Event` messages (tensorflow/core/util/event.proto).
+/// Scalars by step in the form of TensorFlow's event files: TFRecords of `Event` messages (tensorflow/core/util/event.proto).
 class EventFile {
  public:
-  /// Makes DIR, if it isn't there, and a new file in it. A run that goes on after `step` steps says so, and TensorBoard leaves out what
-  /// earlier files in DIR have of later ones. Error, located at the file: it can't be written.
+  /// Makes DIR, if it doesn't exist, and a new file in it. A run that resumes after `step` steps records this, and TensorBoard
+  /// drops later steps in earlier files of DIR. Error, located at the file: it can't be written.
   static Result<EventFile> open(const std::string& folder, int64_t step);
   EventFile(EventFile&&) = default;
   EventFile& operator=(EventFile&&) = delete;
-  /// Writes what is left. For errors call flush() before.
+  /// Writes the rest. To see errors, call flush() before.
   ~EventFile();
 
   /// "train/loss", "train/lr" and "train/samples_per_s" at the record's step.

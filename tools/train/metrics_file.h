@@ -1,4 +1,4 @@
-// `--metrics FILE.jsonl`: one JSON object a line for each step and each epoch, written while training goes on.
+// `--metrics FILE.jsonl`: one JSON object per line for each step and each epoch, written while training goes on.
 #pragma once
 
 #include "runtime/base/descriptor.h"
@@ -18,18 +18,18 @@ std::string metrics_line(const EpochRecord& record);
 
 class MetricsFile {
  public:
-  /// Begins FILE anew; or, for a run that goes on after `step` steps and `epochs` whole epochs, keeps its lines up to
-  /// there. Error, located at the file: it can't be written.
+  /// Starts FILE anew or, for a run that resumes after `step` steps and `epochs` whole epochs, keeps its lines up to there.
+  /// Error, located at the file: it can't be written.
   static Result<MetricsFile> open(const std::string& file, int64_t step, int64_t epochs);
   MetricsFile(MetricsFile&& other) = default;
   MetricsFile& operator=(MetricsFile&&) = delete;
-  /// Writes what is left. For errors call flush() before.
+  /// Writes the rest. To see errors, call flush() before.
   ~MetricsFile();
 
   /// Adds a line. Whole lines reach the file at least twice a second.
   Result<void> add(const std::string& line);
   Result<void> flush();
-  /// And has them on the disk: what a checkpoint that is saved after it builds on.
+  /// Also puts them on the disk: a checkpoint saved afterwards relies on them.
   Result<void> sync();
 
  private:

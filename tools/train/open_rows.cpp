@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kCheckedElements = 1 << 18;
 
-/// All rows of an input of the loss, as many at a time as memory won't notice.
+/// All rows of an input of the loss, few enough at a time not to matter to memory.
 Result<void> check_all(const LossSection& loss, size_t input, const std::string& option, const RowSource& source) {
   if (loss.classes && source.below() && *source.below() <= loss.class_count) return {};
   int64_t of_a_row = 1;

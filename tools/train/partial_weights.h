@@ -1,4 +1,4 @@
-// `--weights FILE --weights-partial`: what fits of another model's weights, for fine-tuning.
+// `--weights FILE --weights-partial`: takes the tensors that fit from another model's weights, for fine-tuning.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -8,9 +8,9 @@
 
 namespace sheaf {
 
-/// Gives `model`, whose parameters are set already, those tensors of a safetensors file that have the name and shape of a parameter, and
-/// says on stderr which parameters keep their values and which tensors are left over. Errors, located at the file: it can't be read;
-/// nothing fits; a tensor of a type that can't become the parameter's.
+/// Sets the parameters of `model`, which already have values, from the tensors of a safetensors file with the same name and
+/// shape, and reports on stderr which parameters keep their values and which tensors are left over. Errors, located at the
+/// file: it can't be read; nothing fits; a tensor of a type that can't become the parameter's.
 Result<void> load_partial_weights(Model& model, const std::string& file);
 
 }  // namespace sheaf

@@ -24,16 +24,16 @@ struct Line {
 struct Panel {
   std::string title;
   std::vector<Line> lines;
-  double limit_y = 0;  ///< what no value is above; 0: there is none
+  double limit_y = 0;  ///< an upper bound of the values; 0: none
 };
 
 struct Range {
   double least = 0, most = 1;
 };
 
-/// What an axis shows of values within `data`: all of them with some room around, so that small differences are seen, and
-/// zero where they come so near to it that this costs less than half of the picture. No value is below 0 by the room alone, nor
-/// above `limit` (0: none).
+/// The range an axis shows for values within `data`: all of them with some margin, so that small differences are visible, and
+/// zero if it is so near that it costs less than half of the picture. The margin alone never goes below 0, nor above `limit`
+/// (0: none).
 Range axis_of(Range data, double limit) {
   Range shown = data;
   if (data.least > 0 && data.least < data.most / 2) shown.least = 0;
@@ -52,12 +52,12 @@ std::string svg_escaped(const std::string& text) {
     else if (c == '>') result += "&gt;";
     else if (c == '&') result += "&amp;";
     else if (c == '"') result += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 32) result += c;  // XML knows no control characters
+    else if (static_cast<unsigned char>(c) >= 32) result += c;  // XML allows no control characters
   }
   return result;
 }
 
-/// 1, 2 or 5 times a power of ten, so that about five of them make `range`.
+/// 1, 2 or 5 times a power of ten, so that about five steps make up `range`.
 double tick_distance(double range) {
   const double power = std::pow(10, std::floor(std::log10(range / 5)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -176,7 +176,7 @@ std::string training_plot(const std::string& title, const LossCurve& curve, int6
   }
   for (const EpochRecord& epoch : epochs) {
     const double end = static_cast<double>(epoch.epoch - 1) + static_cast<double>(epoch.steps) / per_epoch;
-    // A mean over the epoch stands in its middle, what was found after it at its end.
+    // A mean over the epoch is drawn at its middle, a value found after it at its end.
     train.points.emplace_back(end - static_cast<double>(epoch.steps) / per_epoch / 2, epoch.train_loss);
     if (epoch.evaluation && epoch.evaluation->loss) loss.points.emplace_back(end, *epoch.evaluation->loss);
     if (!epoch.evaluation) continue;

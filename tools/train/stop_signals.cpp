@@ -3,7 +3,7 @@
 namespace sheaf {
 namespace {
 
-// A handler can reach nothing but a global; StopSignals is the only user.
+// A handler can reach only globals; StopSignals is this one's only user.
 volatile std::sig_atomic_t caught_signal = 0;
 
 void note_signal(int signal) { caught_signal = signal; }
@@ -13,8 +13,8 @@ void install(int signal, struct sigaction& before) {
   if (before.sa_handler == SIG_IGN) return;
   struct sigaction action{};
   action.sa_handler = note_signal;
-  // Once: a second signal is the default's. Restart: writes of files go on. A stack of its own: a kernel at work may keep data beyond
-  // the end of the thread's (runtime/machine/blocked_signals.h).
+  // Once: a second signal gets the default. Restart: writes of files go on. A stack of its own: a running kernel may keep data
+  // beyond the end of the thread's (runtime/machine/blocked_signals.h).
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, nullptr);

@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP as a wish to stop after the step at hand.
+// SIGINT, SIGTERM and SIGHUP as a request to stop after the current step.
 #pragma once
 
 #include <csignal>
@@ -6,8 +6,8 @@
 
 namespace sheaf {
 
-/// While one of these exists, the first of these signals is noted; the second does what it always did, so that a run
-/// that hangs can still be ended. It belongs to the thread that runs the steps. Ignored signals (nohup and the like) stay ignored.
+/// While one of these exists, the first of these signals is recorded; the second has its usual effect, so that a run that hangs
+/// can still be ended. It belongs to the thread that runs the steps. Ignored signals (nohup and the like) stay ignored.
 class StopSignals {
  public:
   StopSignals();
@@ -15,7 +15,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The signal that came; 0: none so far.
+  /// The signal that arrived; 0: none so far.
   int caught() const;
   /// "SIGINT", "SIGTERM", "SIGHUP".
   static const char* name(int signal) { return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP"; }

@@ -1,4 +1,4 @@
-// A training run's checkpoints: which one it goes on from, and what it saves.
+// A training run's checkpoints: which one it resumes from, and what it saves.
 #include "runtime/device/device_set.h"
 #include "runtime/training/checkpoint_json.h"
 #include "runtime/training/trainer_tensors.h"

@@ -23,12 +23,12 @@ std::string steps_text(int64_t steps);
 
 class TrainRun {
  public:
-  /// `world`: of which this process is one; null: it is the only one. Files, but for checkpoints that it reads, and messages are rank
-  /// 0's: the others write nothing.
+  /// `world`: the world that this process belongs to; null: it is the only process. Only rank 0 writes files and messages; the
+  /// others only read checkpoints.
   TrainRun(TrainSettings settings, std::shared_ptr<ProcessWorld> world);
 
-  /// Loads and checks everything, prints the settings in force and trains; then writes what was asked for. Stopped by
-  /// a signal, it has saved a checkpoint (where there is a folder for them) and written nothing else.
+  /// Loads and checks everything, prints the settings in force and trains; then writes the requested outputs. If a signal stops
+  /// it, it saves a checkpoint (if there is a folder for them) and writes nothing else.
   Result<Ending> run();
 
  private:
@@ -64,12 +64,12 @@ class TrainRun {
   std::optional<MetricsFile> metrics_;
   std::optional<EventFile> events_;
   std::optional<Display> display_;
-  std::shared_ptr<Trace> trace_;   ///< null: none is asked for
+  std::shared_ptr<Trace> trace_;   ///< null: none is requested
   std::string plan_hash_;          ///< of a run with checkpoints,
   uint32_t data_fingerprint_ = 0;  ///< as this is
   LoopSettings loop_;
   LoopState state_;
-  std::string resumed_from_;            ///< a checkpoint; empty: the run begins
+  std::string resumed_from_;            ///< a checkpoint; empty: a new run
   std::optional<EpochRecord> partial_;  ///< of an epoch that --steps cut short
 };
 

@@ -21,9 +21,9 @@ struct TrainSettings {
   std::map<std::string, std::string> data, eval;                                 ///< SOURCE by NAME
   std::string weights, save, save_best, metrics, plot, tensorboard, checkpoint;  ///< file names; empty: not given
   bool weights_partial = false;
-  std::string best = "loss";                      ///< what evaluations are compared by
+  std::string best = "loss";                      ///< the value that evaluations are compared by
   int64_t patience = 0;                           ///< 0: none
-  int64_t batch_size = 0, epochs = 0, steps = 0;  ///< epochs or steps, the other 0
+  int64_t batch_size = 0, epochs = 0, steps = 0;  ///< epochs or steps, the other one 0
   int64_t micro_batches = 1;
   int64_t checkpoint_every = 0;
   int keep = 3;
@@ -39,7 +39,7 @@ OptionParser train_options();
 /// Every error is the command line's fault.
 Result<TrainSettings> train_settings(const Options& options);
 
-/// What the settings in force are made of besides the command line.
+/// The sources of the settings in force besides the command line.
 struct SettingsInForce {
   const Plan& plan;
   const TrainSettings& settings;
@@ -48,10 +48,10 @@ struct SettingsInForce {
   double lr = 0;
   bool gpus = false;       ///< some device is asynchronous
   std::string cpu;         ///< "AMD EPYC …, 8 cores, x86-64-v4"
-  std::string checkpoint;  ///< the file that the run is resumed from; empty: it begins
+  std::string checkpoint;  ///< the file that the run is resumed from; empty: a new run
 };
 
-/// A table of two columns, a setting a line.
+/// A table of two columns, one setting per line.
 std::string settings_text(const SettingsInForce& in_force);
 
 }  // namespace sheaf

@@ -12,7 +12,7 @@
 namespace sheaf {
 namespace {
 
-/// Numbers the floating-point values of a dtype from zero on: neighbours differ by one.
+/// Numbers the floating-point values of a dtype consecutively from zero: neighbours differ by one.
 int64_t rank_of(const HostTensor& tensor, int64_t element) {
   const auto i = static_cast<size_t>(element);
   if (tensor.dtype == DType::float32) {

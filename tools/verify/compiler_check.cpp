@@ -12,7 +12,7 @@
 namespace sheaf {
 namespace {
 
-/// One of the two plans' programs, and what a run of it gave.
+/// One of the two plans' programs, and the results of a run of it.
 struct Side {
   const Program& program;
   std::unique_ptr<ObservedProgram> bound;
@@ -78,7 +78,7 @@ class CompilerCheck {
     return std::pair<Side, Side>(Side{program, std::move(made), {}}, Side{reference, std::move(expected), {}});
   }
 
-  /// Runs both, and measures by how much the reference's results may be off. `other` imposes by name what `made` has found.
+  /// Runs both, and measures how far the reference's results may be off. `other` imposes by name what `made` has found.
   Result<RunResults<double>> run(Side& made, const RunRequest& request, Side& expected, RunRequest& other,
                                  const std::map<std::string, int>& gradients = {},
                                  const std::map<std::string, int>& others = {}) const {
@@ -96,13 +96,13 @@ class CompilerCheck {
     return std::move(allowed);
   }
 
-  /// Gradients are compared, and then the reference continues with the plan's: what an optimiser makes of a gradient that is
-  /// only rounding (a bias in front of a batch norm) is compared like everything else, and as closely.
+  /// Gradients are compared, and then the reference continues with the plan's: if a gradient is only rounding (a bias in front
+  /// of a batch norm), what the optimiser makes of it is still compared, as closely as everything else.
   Result<void> train_step(Side& made, Side& expected, int step, NamedTensors& variables, const NamedTensors& data) {
     SHEAF_ASSIGN(auto settings, settings_of(plan_, step, options_.seed));
     NamedTensors given = data;
     given.insert(settings.begin(), settings.end());
-    // In a fused program a clipped gradient is never there: then only the new parameters are compared.
+    // A fused program never stores a clipped gradient: then only the new parameters are compared.
     const bool clips = plan_.training.contains("clip_grad_norm");
     const auto gradients = clips ? std::map<std::string, int>() : gradients_of(plan_, made.program);
     const auto others = clips ? std::map<std::string, int>() : gradients_of(reference_, expected.program);
@@ -121,7 +121,7 @@ class CompilerCheck {
       HostTensor have;
       if (now != made.found.updated.end()) {
         have = std::move(now->second);
-      } else {  // forgotten: as it was
+      } else {  // no update found: the old value
         SHEAF_ASSIGN(have, made.bound->variable(name));
       }
       compare_one(result_.updated, name, name, tensor, have, allowed.updated.at(name));

@@ -22,7 +22,7 @@ struct Intervention {
 /// Binds a program to devices, beside any other: its parameters, buffers and state are its own.
 class ObservedProgram {
  public:
-  /// `plan` and `program` (one of its own) must outlive it. Errors: those of binding; weights that are missing.
+  /// `plan` and `program` (one of its own) must outlive it. Errors: those of binding; missing weights.
   static Result<std::unique_ptr<ObservedProgram>> bind(const Plan& plan, const Program& program, const NamedTensors& variables,
                                                        const VerifyOptions& options);
 
@@ -32,7 +32,7 @@ class ObservedProgram {
   Result<void> set(const NamedTensors& variables);
   /// As they are now.
   Result<HostTensor> variable(const std::string& name);
-  /// The binding's inputs, out of tensors by the name of their value. Errors: one that is missing or misshapen.
+  /// The binding's inputs, taken from tensors by the name of their value. Errors: one that is missing or misshapen.
   Result<std::vector<const void*>> inputs(const NamedTensors& given) const;
   /// Runs the program once, one operation after another, with these variables, and returns the requested values, whole: a value
   /// in a region as its chunks together. Values that no run can give whole (partial sums, a replica's own) are left out. They

@@ -15,8 +15,8 @@ namespace {
 /// The error of a product of TF32 numbers, which fast numerics may use.
 constexpr double kFastProduct = 0x1p-11;
 
-/// By how much an activation may widen a difference of its operands: its function's steepest slope, GELU's 1.13 or what its
-/// arguments say.
+/// The largest factor by which an activation widens a difference of its operands: its function's steepest slope, such as GELU's
+/// 1.13, or as its arguments say.
 double steepest(const Step& step) {
   const auto activation = step.attributes.find("activation");
   if (activation == step.attributes.end()) return 1;
@@ -28,7 +28,7 @@ class Terms {
  public:
   Terms(const StepRun& run, const Step& step) : run_(run), step_(step) {}
 
-  /// How many numbers go into an element of each output.
+  /// How many numbers contribute to an element of each output.
   Result<std::vector<double>> by_output() const {
     double most = 1;
     for (const int input : step_.inputs) {
@@ -88,12 +88,12 @@ Result<std::vector<double>> of_sums(BoundStep& bound, const StepRun& run, double
   return tolerances;
 }
 
-/// How far results move if each operand is off by a few roundings, at random: the root of the sum of the squares of what each
-/// by itself moves; n numbers added up in magnitude are at most √n times that.
+/// How far results move if each operand is off by a few roundings, at random: the root of the sum of the squares of each one's
+/// own effect; n numbers added up in magnitude are at most √n times that.
 Result<std::vector<double>> of_movement(BoundStep& bound, const StepRun& run) {
   std::vector<double> moved(run.results.size(), 0);
   DType operands = DType::float32;
-  // One sample is enough if many elements are looked at.
+  // One sample is enough if many elements are checked.
   const bool small = std::any_of(run.results.begin(), run.results.end(),
                                  [](const HostTensor& result) { return !result.bytes.empty() && element_count(result) < 64; });
   for (uint64_t sample = 0; sample < (small ? 6 : 1); ++sample) {
@@ -113,7 +113,7 @@ Result<std::vector<double>> of_movement(BoundStep& bound, const StepRun& run) {
   const double longest = *std::max_element(terms.begin(), terms.end());
   for (size_t i = 0; i < moved.size(); ++i) moved[i] = tolerance_of(run.results[i], moved[i], terms[i], longest, operands);
   if (!traits(step.op).centred) return moved;
-  // What is left of numbers that are all alike is their mean's error, which random roundings of them don't show.
+  // If all numbers are alike, what remains is their mean's error, which random roundings don't show.
   const HostTensor off = perturbed(*run.inputs[0], error_of_mean(longest), 1);
   auto around = run.inputs;
   around[0] = &off;

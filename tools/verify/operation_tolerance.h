@@ -1,4 +1,4 @@
-// By how much the results of one operation may be off, derived from what it does with its operands.
+// How far the results of one operation may be off, derived from what it does with its operands.
 #pragma once
 
 #include "tools/verify/step_runner.h"

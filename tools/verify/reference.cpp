@@ -47,7 +47,7 @@ Result<void> Reference::find_layouts() {
     if (value.place.kind != Place::region) continue;
     if (layouts_[i].kind == ValueLayout::whole) layouts_[i].kind = ValueLayout::local;
     if (layouts_[i].kind != ValueLayout::split) continue;
-    // Chunks that don't add up to the whole's size are each replica's own.
+    // Chunks that don't add up to the whole's size belong to each replica alone.
     SHEAF_ASSIGN(auto bounds, sizes_->bounds(value, layouts_[i].dim));
     SHEAF_ASSIGN(auto whole, sizes_->dims(value, Sizes::kWhole));
     if (bounds.back() != whole[index_of(layouts_[i].dim)]) layouts_[i] = {ValueLayout::local, 0};
@@ -124,7 +124,7 @@ Result<void> Reference::add_movement(int index) {
     made.parts = source.parts;
     return {};
   }
-  // Out of the region, from each replica's own.
+  // Out of the region, from each replica's own value.
   SHEAF_ASSIGN(auto whole, step.op == Op::first    ? Result<HostTensor>(source.parts[0])
                            : step.op == Op::reduce ? sum(source.parts)
                            : scalars               ? stack(source.parts)
@@ -155,7 +155,7 @@ Result<std::vector<HostTensor>> Reference::on_replica(int step, int replica) con
 Result<void> Reference::add_step(int index) {
   const Step& step = program_->steps[index_of(index)];
   for (size_t i = 0; i < step.outputs.size(); ++i) values_[index_of(step.outputs[i])].opaque = is_opaque(*program_, step, i);
-  // A library's workspace is each replica's own if the step that makes it ran by replica: that step runs again with this one.
+  // A library's workspace belongs to one replica if the step that makes it ran by replica: that step runs again with this one.
   const auto own = [&](int value) {
     return at(value).opaque ? at(value).by_replica : layout(value).kind == ValueLayout::local;
   };

@@ -28,11 +28,11 @@ class Reference {
                                    const std::map<std::string, HostTensor>& given, bool fast);
 
   const ReferenceValue& at(int value) const { return values_[static_cast<size_t>(value)]; }
-  /// How the replicas' tensors follow from the value: as declared, or as the movements that make and use it imply.
+  /// How the replicas' tensors follow from the value: as declared, or as implied by the movements that make and use it.
   ValueLayout layout(int value) const { return layouts_[static_cast<size_t>(value)]; }
-  /// What replica `replica` has; for a partial value nothing is known by replica.
+  /// The part of replica `replica`; for a partial value nothing is known by replica.
   Result<std::optional<HostTensor>> expected(int value, int replica) const;
-  /// What replica `replica`'s step by itself makes from its parts of the step's inputs.
+  /// The result of replica `replica`'s step alone from its parts of the step's inputs.
   Result<std::vector<HostTensor>> on_replica(int step, int replica) const;
 
  private:
@@ -43,8 +43,8 @@ class Reference {
   Result<void> add_movement(int step);
   Result<void> add_step(int step);
   Result<HostTensor> part(int value, int replica) const;
-  /// Runs the step with the sizes of `replica` (or of the whole). `tolerances`, if not null, receives what each output may be
-  /// off by.
+  /// Runs the step with the sizes of `replica` (or of the whole). `tolerances`, if not null, receives how far each output may
+  /// be off.
   Result<std::vector<HostTensor>> run(int step, int replica, std::vector<double>* tolerances) const;
   /// The replicas' results as one value.
   Result<void> set_parts(int value, std::vector<HostTensor> parts);

@@ -12,14 +12,14 @@ namespace sheaf {
 struct ValueDifference {
   std::string name, layer, op;
   ValueLayout layout;
-  int compared = 0;       ///< tensors, each replica's by itself
+  int compared = 0;       ///< tensors, each replica's counted separately
   Difference alone;       ///< of each operation, given the reference's operands
   Difference end_to_end;  ///< of the whole run: errors of all operations before it included
 
   void merge(const ValueDifference& other);
 };
 
-/// The first value that isn't what it should be.
+/// The first value that isn't as expected.
 struct Divergence {
   std::string check;  ///< "operation", "update", "run", "model", "compiler", "against": the check that found it
   std::string layer, value, op;
@@ -46,7 +46,7 @@ struct ProgramVerification {
   std::vector<ValueDifference> updated;    ///< parameters, buffers and state after each step
   std::optional<Divergence> divergence;
 
-  /// The same by layer, in the order of the program, without what the run was given.
+  /// The same by layer, in the order of the program, without the run's inputs.
   std::vector<ValueDifference> layers() const;
 };
 

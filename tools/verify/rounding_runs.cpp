@@ -10,11 +10,11 @@ namespace sheaf {
 namespace {
 
 constexpr int kRuns = 4;
-/// With this factor, an error beyond all that one run measured is practically impossible.
+/// With this factor, an error beyond everything one run measured is practically impossible.
 constexpr double kMargin = 4;
 
 /// Relative to an element: more than the error of sums of thousands of terms in any order; for a narrow result, which is
-/// rounded when it is stored, a few roundings.
+/// rounded when stored, a few roundings.
 double noise_of(DType dtype, bool fast) {
   const double rounding = rounding_error(dtype);
   if (dtype == DType::float32) return fast ? 0x1p-10 : 64 * rounding;
@@ -28,7 +28,7 @@ std::vector<bool> imposed_values(const Program& program, const RunRequest& reque
   return imposed;
 }
 
-/// By value: whether an operation computes it for others, rather than moving it or giving it another shape.
+/// By value: whether an operation computes it from others, rather than moving or reshaping it.
 std::vector<bool> computed_values(const Program& program) {
   std::vector<bool> computed(program.values.size(), false);
   for (const Step& step : program.steps) {
@@ -96,7 +96,7 @@ Result<RunResults<double>> measure_rounding(ObservedProgram& bound, const RunReq
     for (size_t j = 0; j < exact.outputs.size(); ++j) widen(off.outputs[j], exact.outputs[j], results->outputs[j]);
     for (const auto& [name, tensor] : exact.updated) widen(off.updated[name], tensor, results->updated.at(name));
   }
-  // An end result is at least rounded when it is stored.
+  // An end result is rounded at least once, when it is stored.
   const auto allow = [](double& difference, const HostTensor& tensor) {
     difference = kMargin * difference + 8 * rounding_error(tensor.dtype) * largest_magnitude(tensor);
   };

@@ -21,7 +21,7 @@ Strides strides(const HostTensor& tensor, int dim) {
   return result;
 }
 
-/// Copies rows between a part and its place in the whole.
+/// Copies rows between a part and its position in the whole.
 void copy_rows(std::byte* to, size_t to_pitch, const std::byte* from, size_t from_pitch, size_t bytes, size_t rows) {
   for (size_t row = 0; row < rows && bytes > 0; ++row) std::memcpy(to + row * to_pitch, from + row * from_pitch, bytes);
 }

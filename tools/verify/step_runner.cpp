@@ -26,7 +26,7 @@ class SingleStep {
     made_.symbols = {Symbol{"batch", Symbol::batch, -1, {}}};
   }
 
-  /// `asked_for`: it is the step to run; otherwise one that makes a workspace.
+  /// `asked_for`: this is the step to run; otherwise one that makes a workspace.
   Result<void> add(int index, bool asked_for) {
     Step step = from_.steps[index_of(index)];
     std::vector<int> makers;

@@ -9,14 +9,14 @@
 namespace sheaf {
 namespace {
 
-/// Sums are taken in float32, whatever is added.
+/// Sums are computed in float32, whatever is added.
 constexpr double kSumError = 0x1p-24;
 
-/// Half a rounding per term, added in quadrature as independent errors are, and a few more for what isn't a sum.
+/// Half a rounding per term, added in quadrature as independent errors are, and a few more for everything that isn't a sum.
 double roundings(double terms) { return 4 + std::sqrt(std::max(terms, 1.0)); }
 
-/// What sums of numbers that are alike are off by, relative to the sum: each rounding goes the same way, for as long as one
-/// accumulator goes on.
+/// The error of sums of similar numbers, relative to the sum: each rounding goes the same way, for as long as one accumulator
+/// continues.
 double one_way(double terms) { return kSumError * std::min(terms / 2, 8 * std::sqrt(std::max(terms, 1.0))); }
 
 template <typename Change>

@@ -41,7 +41,7 @@ class ProgramCheck {
     for (const ValueDifference& value : values_)
       if (value.compared > 0) result_.values.push_back(value);
     for (const auto& [parameter, value] : gradients_of(plan_, program_)) {
-      if (values_[static_cast<size_t>(value)].compared == 0) continue;  // the run stopped before
+      if (values_[static_cast<size_t>(value)].compared == 0) continue;  // the run stopped earlier
       result_.gradients.push_back(values_[static_cast<size_t>(value)]);
       result_.gradients.back().name = parameter;
     }
@@ -73,7 +73,8 @@ class ProgramCheck {
     return {};
   }
 
-  /// After a run in which each operation had the reference's operands, variables hold exactly the values that were put there.
+  /// After a run in which each operation had the reference's operands, variables hold exactly the values that were stored
+  /// there.
   Result<void> check_updates(ObservedProgram& observed, const Reference& reference) {
     for (const Update& update : program_.updates) {
       SHEAF_ASSIGN(auto found, observed.variable(update.name));
@@ -99,7 +100,7 @@ class ProgramCheck {
     return {};
   }
 
-  /// All lanes at once give the same bits as one operation after another.
+  /// Running all lanes at once gives the same bits as one operation after another.
   Result<void> check_concurrent(ObservedProgram& observed, const CheckedRun& run, const NamedTensors& variables) {
     const std::vector<HostTensor> outputs = observed.results();
     NamedTensors updated;

@@ -19,7 +19,7 @@ struct VerifyOptions {
   int64_t batch = 0;                ///< rows
   uint64_t seed = 0;                ///< of random data and of dropout
   double factor = 1;                ///< on all tolerances
-  int steps = 2;                    ///< training steps, one after another: the second sees state that isn't zero
+  int steps = 2;                    ///< consecutive training steps: the second sees state that isn't zero
   bool infer = true, train = true;  ///< programs; train only if the plan has it
   BindOptions bind;                 ///< numerics and deterministic of it
 };

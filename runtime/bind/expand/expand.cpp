@@ -131,11 +131,11 @@ class Expansion {
     builder_.define(result, spot.replica, passed);
     Instance::Print text{line_of(step, inputs)};
     const InstanceId line = builder_.add(std::move(text), id, spot, std::move(inputs), {});
-    builder_.program.tensors[passed].writers.push_back(line);  // what comes after the layer comes after its line
+    builder_.program.tensors[passed].writers.push_back(line);  // ops after the layer follow its line
     return {};
   }
 
-  /// The text of a print step, with the shapes of the inputs that it names: `{0}`.
+  /// The text of a print step, with the shapes of the inputs it names: `{0}`.
   std::string line_of(const Step& step, const std::vector<TensorId>& inputs) const {
     const auto text = step.attributes.value("text", std::string());
     std::string line;

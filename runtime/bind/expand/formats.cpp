@@ -7,7 +7,7 @@ namespace sheaf {
 namespace {
 
 std::string name_of(const TensorSpec& spec) { return spec.plain() ? "plain" : spec.format->name(); }
-/// Of one that becomes `other`, or was made of it.
+/// For a tensor that becomes `other`, or was made from it.
 std::string name_of(const TensorSpec& spec, const TensorSpec& other) {
   return spec.dtype == other.dtype ? name_of(spec) : std::string(sheaf::name_of(spec.dtype));
 }

@@ -17,7 +17,7 @@ class Formats {
   /// `tensor` in the format of `want`, for use by `step` (none: by nothing in the plan) on `spot`: itself, or a reordered copy.
   Result<TensorId> in_format(TensorId tensor, const TensorSpec& want, StepId step, const Spot& spot);
   Result<TensorId> in_plain(TensorId tensor, StepId step, const Spot& spot);
-  /// The inputs of an operation in the formats that it wants.
+  /// The inputs of an operation in the formats it wants.
   Result<void> bring(std::vector<TensorId>& inputs, const std::vector<TensorSpec>& wanted, StepId step, const Spot& spot);
 
  private:

@@ -21,7 +21,7 @@ class Movements {
   /// A tensor cut into the replicas' chunks along a dimension, and joined from them.
   Result<void> scatter(StepId id);
   Result<void> gather(StepId id);
-  /// Each replica's run of what all of them have.
+  /// Each replica's run of a value that all of them have.
   Result<void> shard(StepId id);
 
   /// The dimension along which a step cuts or joins tensors of `rank` dimensions. Errors: the step names one that they lack.

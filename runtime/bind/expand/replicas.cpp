@@ -64,7 +64,7 @@ Error Replicas::beyond_list(const Place& place, const std::string& layer, const 
   Error error(location, "layer '" + layer + "' is placed on device " + std::to_string(place.index) +
                             ", beyond the device list, which has " + std::to_string(entries) +
                             (entries == 1 ? " entry" : " entries"));
-  // A parameter has no place of its own in the model file; the first step there has one.
+  // A parameter has no place of its own in the model file; the first step on it does.
   for (const Step& step : context_.program.steps)
     if (step.place == place && error.diagnostics[0].location.line == 0) error.diagnostics[0].location = step.location;
   return error.note("indices count from 0; list more devices, or `cpu` alone to run everything on the host");

@@ -24,8 +24,8 @@ class Replicas {
 
   /// Where a place's replicas run. Errors: an index beyond the device list, at `location`.
   Result<std::vector<Spot>> spots(const Place& place, const std::string& layer, const Location& location) const;
-  /// Where a value lives. In a region that keeps shares, what is the same on each replica and what they have shares of is on all
-  /// of its devices, those without rows too: the shares of those want updates like any.
+  /// Where a value lives. In a region that keeps shares, values that are the same on each replica, or kept in shares, are on
+  /// all of its devices, even those without rows: their shares need updates like any other.
   Result<std::vector<Spot>> spots(const Value& value, const std::string& layer, const Location& location) const;
   /// Where the result of a step lives.
   Result<std::vector<Spot>> spots(const Step& step) const;
@@ -42,7 +42,7 @@ class Replicas {
 
  private:
   Replicas(const BindContext& context, SymbolTable symbols, std::vector<std::vector<int>> region_entries);
-  /// Those of the first `count` devices of the region.
+  /// The lanes of the first `count` devices of the region.
   std::vector<Spot> region_spots(int region, int64_t count) const;
   Error beyond_list(const Place& place, const std::string& layer, const Location& location) const;
 

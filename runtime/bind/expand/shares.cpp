@@ -1,4 +1,5 @@
-// Values of which each replica of a region has a run of elements: made from sums, taken from what all have, put together again.
+// Values of which each replica of a region has a run of elements: made from sums, taken from values that all have, or put
+// together again.
 #include "runtime/bind/expand/training.h"
 
 namespace sheaf {
@@ -42,7 +43,7 @@ Result<void> Training::reduce_scatter(StepId id) {
   const Step& step = builder_.step(id);
   const ValueId value(step.inputs[0]), result(step.outputs[0]);
   SHEAF_ASSIGN(const auto sources, replicas_.spots(builder_.context().value(value), step.layer, step.location));
-  std::vector<TensorId> whole;  // by replica: all of its summand, each made plain where it is
+  std::vector<TensorId> whole;  // by replica: its whole summand, each made plain where it is
   for (const Spot& spot : sources) {
     auto plain = formats_.in_plain(builder_.at(value, spot.replica), id, spot);
     if (!plain) return replicas_.located(std::move(plain.error()), step, spot);
@@ -85,7 +86,8 @@ Result<TensorId> Training::joined(StepId id, const Spot& target) {
       part = messages_.sent_anew(part, builder_.name(value), id, target);
       spot = target;
     }
-    // In one memory each replica's lane delivers its run, or makes it there; from another memory the target's lane fetches it.
+    // In one memory each replica's lane delivers its run, or makes it in place; from another memory the target's lane fetches
+    // it.
     Instance::Copy copy{{bytes, 1, 0, 0}, 0, offset};
     const bool here = builder_.same_memory(spot.lane, target.lane);
     copy.placeable = here && movement_.may_lie_at(offset, spot.lane);

@@ -13,8 +13,8 @@ Result<std::vector<TensorId>> Training::summands(StepId id, const Spot& target) 
   const ValueId value(step.inputs[0]);
   const std::string& name = builder_.name(ValueId(step.outputs[0]));
   SHEAF_ASSIGN(const auto sources, replicas_.spots(builder_.context().value(value).place, step.layer, step.location));
-  // Each replica's lane brings its own into the format that the first one's is in, if its backend has that; the target reads
-  // them where they are.
+  // Each replica's lane converts its own part into the format of the first one's, if its backend has that; the target reads the
+  // parts where they are.
   std::vector<TensorId> parts;
   const TensorSpec format = builder_.spec(builder_.at(value, 0));
   for (const Spot& spot : sources) {
@@ -39,7 +39,7 @@ Result<void> Training::all_reduce(StepId id) {
   SHEAF_ASSIGN(const bool by_owners, owners_sums_.takes(id));
   if (by_owners) return owners_sums_.add(id);
   const ValueId result(builder_.step(id).outputs[0]);
-  std::optional<int> added;  // on this replica; what has a memory of its own gets a copy
+  std::optional<int> added;  // on this replica; a separate memory gets a copy
   return once_in_each_memory(id, [&](const Spot& spot) -> Result<void> {
     if (added) {
       SHEAF_ASSIGN(const auto copy, movement_.moved(builder_.at(result, *added), builder_.name(result), id, spot));
@@ -103,7 +103,7 @@ Result<void> Training::once_in_each_memory(StepId id, const std::function<Result
 Result<void> Training::add_sum(StepId id, std::vector<TensorId> parts, const Spot& target, const Spot& maker) {
   const Step& step = builder_.step(id);
   const ValueId result(step.outputs[0]);
-  for (size_t i = 1; i < parts.size(); ++i) {  // what came from another memory is plain
+  for (size_t i = 1; i < parts.size(); ++i) {  // a value from another memory is plain
     auto alike = formats_.in_format(parts[i], builder_.spec(parts[0]), id, maker);
     if (!alike) return replicas_.located(std::move(alike.error()), step, target);
     parts[i] = *alike;

@@ -10,20 +10,20 @@
 namespace sheaf {
 namespace {
 
-/// Its bytes are its elements: element-wise work needs to know no more.
+/// Its bytes are its elements: element-wise work needs no more than that.
 bool without_padding(const TensorSpec& spec) {
   return spec.bytes == static_cast<size_t>(element_count(spec)) * size_of(spec.dtype);
 }
 
 bool contains(const std::vector<TensorId>& list, TensorId id) { return std::find(list.begin(), list.end(), id) != list.end(); }
 
-/// Whether the step is a generated kernel that goes element by element, wherever they lie.
+/// Whether the step is a generated kernel that works element by element, wherever they are.
 bool elementwise(const Plan& plan, const Step& step) {
   const Kernel* kernel = find_kernel(plan, step.kernel);
   return kernel && kernel->elementwise;
 }
 
-/// Passes on all of its operand unchanged in memory.
+/// Passes its whole operand on, unchanged in memory.
 bool only_moves(Op op) { return op == Op::print || (traits(op).passes_on && traits(op).movement.carries == Carries::whole); }
 
 }  // namespace

@@ -14,7 +14,7 @@ Result<TensorId> Weights::find(const std::string& name, const Spot& spot) {
   VariableStore& store = builder_.store();
   SHEAF_ASSIGN(const auto node, store.variable(name));
   if (known == roots_.end()) store.set_home(node, builder_.device(spot.lane));
-  // The lane that works where it lives: the host's, else the requesting one, else any.
+  // The lane where the variable lives: the host's, else the requesting one, else any.
   const auto lives_with = [&](LaneId lane) { return builder_.device(lane).memory_space() == store.memory_space(node); };
   LaneId lane = kHostLane;
   if (!lives_with(lane)) lane = spot.lane;

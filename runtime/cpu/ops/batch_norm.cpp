@@ -61,7 +61,7 @@ BatchNorm batch_norm_of(const Operation& operation) {
   return norm;
 }
 
-/// How x, y and their gradients lie: to oneDNN, and as a tensor of the step.
+/// The layouts of x, y and their gradients: for oneDNN, and as tensors of the step.
 struct Layout {
   DnnlDesc desc;
   TensorSpec tensor;

@@ -11,7 +11,7 @@ namespace {
 
 using namespace winograd;
 
-/// y of x, or dx of dy: the same but for the weight, which is turned and transposed.
+/// y from x, or dx from dy: the same except for the weight, which is turned and transposed.
 struct WinogradJob {
   const KernelTable* kernels;
   bool gradient;
@@ -57,7 +57,7 @@ class WinogradExecutable final : public Executable {
   }
 
  private:
-  /// `mine`: the member's own memory: x transformed, products, what lies outside of y.
+  /// `mine`: the member's own memory: x transformed, products, the part outside y.
   void run_block(const Block& block, const float* u, void* const* buffers, void* scratch, char* mine) const {
     const KernelTable& kernels = *job_.kernels;
     auto* v = reinterpret_cast<float*>(mine);

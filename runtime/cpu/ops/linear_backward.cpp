@@ -6,7 +6,7 @@
 namespace sheaf {
 namespace {
 
-/// Shapes of dy [rows, out] and x or dx [rows, in], and where things lie.
+/// Shapes of dy [rows, out] and x or dx [rows, in], and their layouts.
 struct Sizes {
   int64_t rows, in, out;
   BufferRef dy, weight, x, dbias;  ///< weight: or dweight; x: or dx

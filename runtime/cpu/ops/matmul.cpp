@@ -14,7 +14,7 @@ struct Product {
   int64_t depth = 0;
 };
 
-/// A plain matrix, or several, of which `dims` are those after the swap.
+/// A plain matrix, or several; `dims` are those after the swap.
 DnnlDesc matrices(DnnlDims dims, bool transposed, dnnl::memory::data_type type) {
   const size_t rank = dims.size();
   if (!transposed) return plain_desc(dims, type);

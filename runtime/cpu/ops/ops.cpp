@@ -64,7 +64,7 @@ bool room_for_code() {
 
 }  // namespace
 
-// Products of narrow values that this CPU would only imitate are refused, so that nobody takes them for what they aren't.
+// Products of narrow values that this CPU would only imitate are refused, so that nobody mistakes them for real ones.
 Result<void> supports_cpu_library_op(Op op, DType dtype) {
   SHEAF_TRY(find_operation(op));
   if (dtype == DType::float16) {

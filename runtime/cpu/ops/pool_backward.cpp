@@ -84,8 +84,8 @@ Prepared backward(const Operation& operation, const Pooling& p, algorithm algori
   return prepared;
 }
 
-/// dy's layout as one that x can have too. A dy of 1x1 pixels lies alike in many: then channel blocks, which
-/// the convolutions before prefer.
+/// dy's layout as one that x can have too. A dy of 1x1 pixels is the same in many layouts: then channel blocks, which the
+/// convolutions before prefer.
 std::pair<DnnlDesc, DnnlDesc> layout_of_dy(const TensorSpec& dy, const Pooling& p) {
   using tag = dnnl::memory::format_tag;
   const auto type = dnnl_type(dy.dtype);
@@ -107,7 +107,7 @@ Prepared average_backward(const Operation& operation, const Pooling& p, Averagin
     const auto [x, y] = layout_of_dy(operation.operand("dy"), p);
     return backward<Undilated>(operation, p, algorithm_of(average), x, y, operation.prepared());
   }
-  if (average.windows.empty()) {  // one divisor for all windows: it stands with those of the first dimension
+  if (average.windows.empty()) {  // one divisor for all windows: it is stored with those of the first dimension
     const int64_t divisor = operation.integer("divisor_override", 0);
     average.windows.resize(p.spatial());
     for (size_t i = 0; i < p.spatial(); ++i) {

@@ -97,7 +97,7 @@ class GradientBuilder {
     return where;
   }
 
-  /// A state, or a state's gradient, that isn't given is zero; one that nobody wants goes nowhere.
+  /// A state, or a state's gradient, that isn't given is zero; an unwanted one goes nowhere.
   BufferRef state_in(const char* role, size_t offset) const {
     return operation_.has(role) ? BufferRef{operation_.find(role), offset} : zero_state_;
   }

@@ -58,7 +58,7 @@ WindowSpread<Element>::WindowSpread(int64_t planes, std::vector<int64_t> sizes, 
                                     int threads)
     : planes_(planes), sizes_(std::move(sizes)), windows_(std::move(windows)), threads_(threads) {
   fill_up(sizes_, windows_);
-  // Windows stand in order, so those that hold an element are neighbours.
+  // Windows are in order, so those that hold an element are neighbours.
   for (size_t dim = 0; dim < windows_.size(); ++dim) {
     std::vector<std::pair<int64_t, int64_t>> covering;
     int64_t first = 0, last = 0;

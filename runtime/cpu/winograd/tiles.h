@@ -69,8 +69,8 @@ struct PixelMap {
       }
     }
   }
-  /// Images, a multiple of `pair`, whose run in one pixel is short enough to stand in for what is outside, and for tiles'
-  /// pixels to stay in the first cache; one where the next image's is elsewhere.
+  /// Images, a multiple of `pair`, whose run in one pixel is short enough to replace pixels outside, and for tiles' pixels to
+  /// stay in the first cache; one if the next image's is elsewhere.
   int64_t strip(int64_t pair) const { return channels_last ? 1 : std::max<int64_t>(1, 1024 / channels / pair) * pair; }
 };
 

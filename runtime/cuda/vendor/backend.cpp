@@ -26,8 +26,8 @@ class NvidiaBackend final : public Backend {
 };
 
 Result<std::shared_ptr<Backend>> open_backend() {
-  // Before lanes have threads, which may read the environment. cuDNN's products of several streams share a workspace else, and their bits
-  // depend on who comes first.
+  // Before lanes have threads, which may read the environment. Otherwise cuDNN's products of several streams share a workspace,
+  // and their bits depend on which comes first.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   SHEAF_ASSIGN(auto driver, open_nvidia_driver());
   return std::shared_ptr<Backend>(std::make_shared<NvidiaBackend>(std::move(driver)));
@@ -36,7 +36,7 @@ Result<std::shared_ptr<Backend>> open_backend() {
 }  // namespace
 
 Result<std::shared_ptr<Backend>> nvidia_backend() {
-  // Never destroyed: at the process's end the driver may be gone before statics are.
+  // Never destroyed: when the process ends, the driver may be gone before statics are.
   static const auto& backend = *new Result<std::shared_ptr<Backend>>(open_backend());
   return backend;
 }

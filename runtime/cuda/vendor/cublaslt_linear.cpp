@@ -14,11 +14,11 @@ MemoryRef input(const StepOperands& operands, std::string_view role) {
   return index < 0 ? MemoryRef{} : MemoryRef{index, 0};
 }
 
-/// What of a layer's activation the product's epilogue does.
+/// The part of a layer's activation that the product's epilogue does.
 struct Epilogue {
   cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
   bool activation = false;  ///< done by it
-  std::string why;          ///< for explain: empty if there is no activation
+  std::string why;          ///< for explain; empty if there is no activation
 };
 
 Epilogue epilogue_of(const std::optional<KernelActivation>& activation, DType dtype, bool fast) {
@@ -108,7 +108,7 @@ class LinearBuilder {
     if ((activation_ && !epilogue.activation) || bias_behind_) add_after({});
   }
 
-  /// An own kernel behind the product adds the bias too, as f32; an epilogue wants it in y's type.
+  /// The project's kernel after the product adds the bias too, as f32; an epilogue wants it in y's type.
   Chosen choose(LtRequest& request, const Epilogue& epilogue) {
     size_t scratch = 0;
     const bool in_epilogue = operands_.has("bias") && !bias_behind_ && !(activation_ && !epilogue.activation);
@@ -120,7 +120,7 @@ class LinearBuilder {
           epilogue.kind == CUBLASLT_EPILOGUE_DEFAULT ? CUBLASLT_EPILOGUE_BIAS : epilogue.kind | CUBLASLT_EPILOGUE_BIAS);
       request.bias = input(operands_, "bias");
     }
-    // An epilogue takes the bias as narrow as y.
+    // An epilogue takes a bias only in y's type, however narrow.
     if (operands_.has("bias"))
       prepared_.inputs[size_t(operands_.find("bias"))] =
           plain_tensor(in_epilogue ? operands_.dtype() : DType::float32, Dims{out_});
@@ -129,7 +129,7 @@ class LinearBuilder {
     return chosen;
   }
 
-  /// The kernel behind it: bias, `residual` (where the product hasn't added it), activation.
+  /// The kernel after the product: bias, `residual` (if the product hasn't added it), activation.
   void add_after(MemoryRef residual) {
     ++launches_;
     if (!operation_) return;

@@ -84,7 +84,7 @@ Result<Prepared> prepare_linear_backward_weight(const PrepareRequest& request, L
   wanted.deterministic = request.deterministic;
   Chosen chosen;
   std::string why = "dyᵀ · x";
-  // B is dy: its sums over k, which are over the rows, are the bias's gradient.
+  // B is dy: its sums over k, the rows, are the bias's gradient.
   if (bias) {
     wanted.epilogue = CUBLASLT_EPILOGUE_BGRADB;
     wanted.bias = bias_to;

@@ -1,4 +1,4 @@
-// Steps that are a product of cuBLASLt's, with the project's own kernels behind it where it lacks something.
+// Steps that are a product by cuBLASLt, followed by the project's own kernels if it lacks something.
 #pragma once
 
 #include "runtime/cuda/vendor/cublaslt.h"
@@ -30,13 +30,12 @@ class ProductOperation final : public Operation, public CountsLaunches {
   std::shared_ptr<OwnKernels> kernels_;
 };
 
-/// The library and its handle, ready on the context's device; throws OperationError where they are not there. Only where this
-/// isn't planning.
+/// The library and its handle, ready on the context's device; throws OperationError if they are missing. Not for planning.
 std::shared_ptr<CublasLt> cublaslt_of(LibraryContext& context);
 OwnKernels& own_kernels_of(LibraryContext& context);
 
-/// A product that cuBLASLt has an algorithm for, or null. Throws OperationError where it fails. While planning: never null, but
-/// without an algorithm; it is taken for granted.
+/// A product that cuBLASLt has an algorithm for, or null. Throws OperationError if cuBLASLt fails. While planning it is never
+/// null, but has no algorithm: one is assumed to exist.
 struct Chosen {
   bool found = false;
   std::unique_ptr<LtProduct> product;  ///< null while planning

@@ -1,4 +1,4 @@
-// Descriptors of a product, the choice of its algorithm, its calls.
+// A product's descriptors, the choice of its algorithm, its calls.
 #include "runtime/cuda/vendor/cublaslt.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ Result<std::unique_ptr<LtProduct>> LtProduct::describe(std::shared_ptr<CublasLt>
   std::unique_ptr<LtProduct> made(new LtProduct(std::move(library), request));
   const MatrixProduct& p = request.product;
   const CublasLt& lt = *made->library_;
-  // f32 is summed as f32 whatever the operands are; TF32 is for those who ask for it.
+  // f32 is summed as f32 whatever the operands are; TF32 must be requested.
   const auto compute = request.fast && request.operands == DType::float32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   auto status = lt.create_desc(&made->desc_, compute, CUDA_R_32F);
   if (status != CUBLAS_STATUS_SUCCESS) return lt.failure("cublasLtMatmulDescCreate", status);
@@ -79,7 +79,7 @@ Result<void> LtProduct::set_bias(const void* pointer) {
 }
 
 Result<std::optional<cublasLtMatmulHeuristicResult_t>> LtProduct::ask(uint32_t alignment, int* candidates) {
-  // Of the bias only the alignment is looked at here.
+  // Only the bias's alignment is checked here.
   if (has_bias(request_.epilogue)) {
     SHEAF_TRY(set_bias(reinterpret_cast<const void*>(uintptr_t{alignment})));
   }
@@ -90,7 +90,7 @@ Result<std::optional<cublasLtMatmulHeuristicResult_t>> LtProduct::ask(uint32_t a
     if (status == CUBLAS_STATUS_SUCCESS) status = library_->set_preference(preference, attribute, &value, sizeof value);
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspaceLimit});
-  // Parts of a sum over k that are added up afterwards: never in a narrow type; in a fixed order where that is asked for.
+  // Parts of a sum over k that are added up afterwards: never in a narrow type, and in a fixed order if requested.
   uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   if (!request_.deterministic && request_.result == DType::float32) schemes = CUBLASLT_REDUCTION_SCHEME_MASK;
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
@@ -104,7 +104,7 @@ Result<std::optional<cublasLtMatmulHeuristicResult_t>> LtProduct::ask(uint32_t a
     status = library_->get_heuristic(library_->handle(), desc_, a_, b_, d_, d_, preference, kCandidates, found, &count);
   library_->destroy_preference(preference);
   if (!prepared) return library_->failure("cublasLtMatmulPreferenceSetAttribute", status);
-  // What there is no algorithm for is refused in one of these ways.
+  // Products without an algorithm are refused in one of these ways.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE || status == CUBLAS_STATUS_ARCH_MISMATCH)
     return std::optional<cublasLtMatmulHeuristicResult_t>();
   if (status != CUBLAS_STATUS_SUCCESS) return library_->failure("cublasLtMatmulAlgoGetHeuristic", status);
@@ -121,7 +121,7 @@ Result<bool> LtProduct::choose(size_t& scratch_bytes) {
   if (!best) return best.error();
   auto any = ask(element, nullptr);
   if (!any) return any.error();
-  if (!*best) best = any;  // rows that aren't a multiple of 16 bytes can make all of that kind useless
+  if (!*best) best = any;  // rows that aren't a multiple of 16 bytes can rule out all algorithms of that kind
   if (!*best || !*any) return false;
   aligned_ = **best;
   unaligned_ = **any;

@@ -1,7 +1,8 @@
 // cuDNN's recurrent layers: its functions, and one layer stack's descriptors.
 //
-// Gates: cuDNN's LSTM has (input, forget, cell, output) and its GRU (reset, update, new), which is PyTorch's order of both, and
-// both apply the GRU's reset gate after the product; an RNN has one. So each of PyTorch's weights goes into cuDNN's weight space as it is.
+// Gates: cuDNN's LSTM has (input, forget, cell, output) and its GRU (reset, update, new), which is PyTorch's order for both,
+// and both apply the GRU's reset gate after the product; an RNN has one gate. So each of PyTorch's weights fits into cuDNN's
+// weight space unchanged.
 #pragma once
 
 #include "runtime/steps/rnn_shape.h"
@@ -44,7 +45,7 @@ struct RnnFunctions {
   decltype(::cudnnRNNBackwardWeights_v8)* backward_weights = nullptr;
 };
 
-/// Part of a weight or bias, and where it lies in cuDNN's weight space.
+/// Part of a weight or bias, and its position in cuDNN's weight space.
 struct RnnWeightPart {
   std::string role;     ///< "weight_ih_l0"
   size_t offset = 0;    ///< bytes into the operand
@@ -52,7 +53,7 @@ struct RnnWeightPart {
   size_t bytes = 0;
 };
 
-/// One layer stack's descriptors and the memory that cuDNN wants for it.
+/// One layer stack's descriptors and the memory that cuDNN needs for it.
 class RnnDescriptors {
  public:
   /// `handle` null: only planned; then the sizes are estimates and there are no parts. Errors: cuDNN's.

@@ -40,7 +40,7 @@ cudnnRNNMode_t mode_of(const RnnShape& shape) {
   return shape.gates == 4 ? CUDNN_LSTM : CUDNN_GRU;
 }
 
-/// Calls one after the other until one fails.
+/// Makes the calls one after the other until one fails.
 class Calls {
  public:
   explicit Calls(const RnnFunctions& functions) : functions_(functions) {}
@@ -115,8 +115,8 @@ Result<void> RnnDescriptors::describe(cudnnHandle_t handle, const RnnShape& shap
   return Calls(f)("cudnnCreateDropoutDescriptor", f.create_dropout, &dropout_)(
              "cudnnSetDropoutDescriptor", f.set_dropout, dropout_, handle, 0.0F, nullptr, size_t{0}, 0ULL)(
              "cudnnCreateRNNDescriptor", f.create_rnn, &rnn)(
-             // Without a projection its size is the state's. Strict f32 leaves tensor cores alone; without padded input and
-             // output cuDNN would take packed sequences only.
+             // Without a projection its size is the state's. Strict f32 uses no tensor cores; without padded input and output
+             // cuDNN would accept only packed sequences.
              "cudnnSetRNNDescriptor_v8", f.set_rnn, rnn, CUDNN_RNN_ALGO_STANDARD, mode_of(shape),
              shape.bias ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
              shape.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT,
@@ -139,7 +139,7 @@ Result<void> RnnDescriptors::measure(cudnnHandle_t handle, bool training) {
       .result();
 }
 
-/// Asks where cuDNN has each gate's matrix and bias. The addresses are only counted from one another, never looked at.
+/// Asks where cuDNN has each gate's matrix and bias. The addresses are only compared with one another, never dereferenced.
 Result<void> RnnDescriptors::locate(cudnnHandle_t handle, const RnnShape& shape) {
   const RnnFunctions& f = *functions;
   void* const space = reinterpret_cast<void*>(uintptr_t{1} << 32);
@@ -154,7 +154,7 @@ Result<void> RnnDescriptors::locate(cudnnHandle_t handle, const RnnShape& shape)
     if (!address || in_space + bytes > weight_bytes) return false;
     if (!parts.empty() && parts.back().role == part.role && parts.back().offset + parts.back().bytes == part.offset &&
         parts.back().in_space + parts.back().bytes == part.in_space) {
-      parts.back().bytes += bytes;  // gates that follow each other are copied at once
+      parts.back().bytes += bytes;  // adjacent gates are copied at once
     } else {
       parts.push_back(std::move(part));
     }

@@ -41,7 +41,7 @@ Result<void> RnnOperation::gradients(const Enqueue& at) {
   const RnnDescriptors& d = *descriptors;
   const auto p = [&](MemoryRef where) { return static_cast<void*>(where.resolve(at)); };
   const auto* list = static_cast<const int32_t*>(p(length_list));
-  // The first call leaves in the reserve space what the second wants.
+  // The first call leaves in the reserve space what the second one needs.
   auto status = d.functions->backward_data(cudnn->handle(), d.rnn, list, d.y, p(y), p(dy), d.x, p(dx), d.state, p(h0), p(dh),
                                            p(dh0), lstm ? d.state : nullptr, p(c0), p(dc), p(dc0), d.weight_bytes, p(weights),
                                            d.workspace_bytes, p(workspace), d.reserve_bytes, p(reserve));

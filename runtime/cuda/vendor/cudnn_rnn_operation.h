@@ -18,7 +18,7 @@ class RnnOperation final : public Operation {
   };
 
   Result<void> enqueue(const Enqueue& at) override;
-  /// cuDNN puts layers and directions into streams of its own.
+  /// cuDNN runs layers and directions on streams of its own.
   bool recordable() const override { return !descriptors; }
 
   Driver* driver = nullptr;

@@ -1,5 +1,5 @@
-// The library operations of one NVIDIA GPU: a table of steps' names and what prepares them with cuDNN, cuBLASLt or the
-// kernels of runtime/cuda/kernels.
+// The library operations of one NVIDIA GPU: a table of steps' names and the functions that prepare them with cuDNN, cuBLASLt or
+// the kernels of runtime/cuda/kernels.
 #pragma once
 
 #include "runtime/cuda/library.h"
@@ -13,10 +13,10 @@ namespace sheaf::cuda {
 class Cudnn;     // vendor/cudnn.h
 class CublasLt;  // vendor/cublaslt.h
 
-/// What operations of one device are prepared with. A library that cannot be opened leaves the reason: only the operations
-/// that want it fail.
+/// The libraries that prepare a device's operations. If a library cannot be opened, the reason is kept: only the operations
+/// that need it fail.
 struct LibraryContext {
-  Driver* driver = nullptr;  ///< null if a binding is only planned, for a device that need not be there
+  Driver* driver = nullptr;  ///< null if a binding is only planned, for a device that may be absent
   int device = 0;
   DeviceProperties properties;
   std::shared_ptr<Cudnn> cudnn;
@@ -24,18 +24,18 @@ struct LibraryContext {
   std::shared_ptr<CublasLt> cublaslt;
   std::string no_cublaslt;  ///< why `cublaslt` is null
   std::shared_ptr<OwnKernels> own;
-  std::string no_own;  ///< why `own` is null where this is not planning
+  std::string no_own;  ///< why `own` is null when not planning
 
-  /// Then prepare() chooses engines, formats and sizes for `properties` and leaves the executable null, or says how many launches it has; `own` has kernels that
-  /// cannot run, or is null.
+  /// Then prepare() chooses engines, formats and sizes for `properties` and leaves the executable null, or only tells its
+  /// number of launches; `own` has kernels that cannot run, or is null.
   bool planning() const { return driver == nullptr; }
 };
 
 /// Binds one kind of step. Operands, attributes and their rules: docs/steps.md. May throw OperationError
-/// (runtime/steps/step_operands.h), which prepare() of the library makes an Error.
+/// (runtime/steps/step_operands.h), which the library's prepare() turns into an Error.
 using PrepareOperation = Result<Prepared> (*)(const PrepareRequest&, LibraryContext&);
 
-/// The library of device `device` of `driver`. Libraries that are missing are errors of the operations that want them.
+/// The library of device `device` of `driver`. Missing libraries are errors of the operations that need them.
 Result<std::unique_ptr<Library>> open_library(Driver& driver, int device);
 
 // By file: cudnn_conv.cpp

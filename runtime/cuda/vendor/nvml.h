@@ -1,4 +1,4 @@
-// NVIDIA's management library, opened at run time: what nvidia-smi shows.
+// NVIDIA's management library, opened at run time: the source of nvidia-smi's figures.
 #pragma once
 
 #include "runtime/cuda/vendor/shared_library.h"
@@ -12,12 +12,12 @@ namespace sheaf::cuda {
 /// Its interface is declared here (nvml.h is not among CUDA's headers everywhere): docs.nvidia.com/deploy/nvml-api.
 class Nvml {
  public:
-  /// Errors: the library is not there, lacks a function, or cannot reach the driver.
+  /// Errors: the library is missing, lacks a function, or cannot reach the driver.
   static Result<Nvml> open();
   const SharedLibrary& library() const { return library_; }
   /// "580.65.06"; empty if it doesn't say.
   std::string driver_version() const;
-  /// Bytes of the GPU's memory that all processes use. Nothing if it doesn't say.
+  /// Bytes of the GPU's memory in use by all processes. Nothing if the library doesn't say.
   std::optional<int64_t> used_bytes(const std::string& pci_bus_id) const;
 
  private:
@@ -26,7 +26,7 @@ class Nvml {
   struct Memory {  ///< nvmlMemory_t
     unsigned long long total = 0, free = 0, used = 0;
   };
-  struct MemoryV2 {  ///< nvmlMemory_v2_t: `used` is without what the driver keeps
+  struct MemoryV2 {  ///< nvmlMemory_v2_t: `used` excludes what the driver reserves
     unsigned int version = sizeof(MemoryV2) | 2U << 24;
     unsigned long long total = 0, reserved = 0, free = 0, used = 0;
   };

@@ -14,13 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The environment's value; empty without one.
+/// The environment variable's value; empty if it isn't set.
 std::string value_of(const char* variable) {
   const char* value = std::getenv(variable);
   return value ? value : "";
 }
 
-/// What `folder` holds, in alphabetical order; nothing where there is none.
+/// The contents of `folder` in alphabetical order; nothing if it doesn't exist.
 std::vector<fs::path> entries(const fs::path& folder) {
   std::error_code ignored;
   std::vector<fs::path> found;
@@ -44,7 +44,7 @@ void add_environment(std::vector<fs::path>& folders, const fs::path& prefix) {
   }
 }
 
-/// Where this code itself was loaded from: a program, or the Python package's module.
+/// The file this code was loaded from: a program, or the Python package's module.
 fs::path own_file() {
   Dl_info info{};
   if (!dladdr(reinterpret_cast<const void*>(&own_file), &info) || !info.dli_fname) return {};
@@ -53,7 +53,7 @@ fs::path own_file() {
   return ignored ? fs::canonical("/proc/self/exe", ignored) : file;
 }
 
-/// In which the loader wouldn't look by itself.
+/// Folders the loader wouldn't search by itself.
 std::vector<fs::path> further_folders() {
   std::vector<fs::path> folders;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
@@ -84,7 +84,7 @@ std::vector<fs::path> named_folders() {
 
 Result<SharedLibrary> SharedLibrary::open(std::string product, std::initializer_list<const char*> names) {
   std::string reason;
-  bool exists = false;  // a file of that name: why it cannot be opened says more than that others are not there
+  bool exists = false;  // if a file of that name exists, why it can't be opened says more than that others are missing
   const auto attempt = [&](const std::string& path) {
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle) return handle;

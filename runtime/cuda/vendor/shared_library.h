@@ -1,4 +1,4 @@
-// A shared library that is opened while the program runs, and functions in it under their C types.
+// A shared library that is opened while the program runs, and functions in it with their C types.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -11,15 +11,16 @@ namespace sheaf::cuda {
 /// Stays open until the process ends: NVIDIA's libraries have threads and contexts of their own.
 class SharedLibrary {
  public:
-  /// Opens the first of `names` ("libcudnn.so.9") that is there: in the folders of $SHEAF_CUDA_LIBRARIES (DIR:DIR), where the
-  /// loader looks (LD_LIBRARY_PATH, its cache), in $CUDA_HOME/lib64, $CUDA_PATH/lib64 and /usr/local/cuda/lib64, then where pip
-  /// puts NVIDIA's packages: in $VIRTUAL_ENV, $CONDA_PREFIX, and the Python environment that this program or module is in. `product`: what messages call it ("cuDNN"). Errors: the
-  /// loader's own words, of the first name that is somewhere but cannot be opened, else of the first.
+  /// Opens the first of `names` ("libcudnn.so.9") that it finds: in the folders of $SHEAF_CUDA_LIBRARIES (DIR:DIR), in the
+  /// loader's path (LD_LIBRARY_PATH, its cache), in $CUDA_HOME/lib64, $CUDA_PATH/lib64 and /usr/local/cuda/lib64, then in pip's
+  /// folders for NVIDIA's packages: in $VIRTUAL_ENV, $CONDA_PREFIX, and the Python environment that contains this program or
+  /// module. `product`: its name in messages ("cuDNN"). Errors: the loader's own words, for the first name that exists
+  /// somewhere but cannot be opened, else for the first.
   static Result<SharedLibrary> open(std::string product, std::initializer_list<const char*> names);
 
   const std::string& product() const { return product_; }
   const std::string& name() const { return name_; }  ///< as opened
-  /// The file that it was loaded from; empty if unknown.
+  /// The file it was loaded from; empty if unknown.
   std::string path() const;
 
   void* handle() const { return handle_; }  ///< dlopen's
@@ -43,7 +44,7 @@ class Symbols {
     if (!function && missing_.empty()) missing_ = symbol;
     return *this;
   }
-  /// Not there in all versions: null then.
+  /// Missing in some versions: null then.
   template <typename F>
   Symbols& optional(const char* symbol, F*& function) {
     function = reinterpret_cast<F*>(library_.find(symbol));

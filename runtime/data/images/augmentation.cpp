@@ -52,7 +52,7 @@ PictureSize resized(const ImageOptions& options, PictureSize picture, PictureSiz
 
 ResampledAxis axis_of(int part_first, int part, int scaled, int shift, int target, int whole, int decoded) {
   ResampledAxis axis;
-  // Where the decoder shrank the picture, the part's edges may lie within pixels.
+  // If the decoder shrank the picture, the part's edges may be within pixels.
   const double shrunk = part == whole && decoded == whole ? 1 : static_cast<double>(decoded) / whole;
   const double from = part_first * shrunk, to = (part_first + part) * shrunk;
   axis.low = std::clamp(static_cast<int>(std::floor(from + 1e-9)), 0, decoded - 1);

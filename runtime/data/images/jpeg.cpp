@@ -14,7 +14,7 @@
 namespace sheaf {
 namespace {
 
-/// One picture being decoded. libjpeg leaves its functions by longjmp on an error, so what has a destructor stands here.
+/// One picture being decoded. libjpeg leaves its functions by longjmp on an error, so objects with a destructor are here.
 class JpegDecoder {
  public:
   JpegDecoder(std::span<const std::byte> bytes, const ChooseDivisor& divisor, Picture& picture)

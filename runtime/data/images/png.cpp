@@ -11,7 +11,7 @@
 namespace sheaf {
 namespace {
 
-/// One picture being decoded. libpng leaves its functions by longjmp on an error, so what has a destructor stands here.
+/// One picture being decoded. libpng leaves its functions by longjmp on an error, so objects with a destructor are here.
 class PngDecoder {
  public:
   PngDecoder(std::span<const std::byte> bytes, Picture& picture) : rest_(bytes), picture_(picture) {}

@@ -15,7 +15,7 @@ struct Window {
   int first = 0, count = 0;
 };
 
-/// The windows of the wanted pixels; window i's weights stand at i * (what is returned) in `weights`.
+/// The windows of the wanted pixels; window i's weights are at i * (the result) in `weights`.
 size_t windows_of(const ResampledAxis& axis, std::vector<Window>& windows, std::vector<int>& weights) {
   const double scale = (axis.to - axis.from) / axis.size, filter_scale = std::max(scale, 1.0);
   const double per_pixel = 1 / filter_scale;

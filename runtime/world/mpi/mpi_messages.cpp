@@ -1,4 +1,4 @@
-// Messages by MPI. Only what MPI-2 has is used, so Open MPI, MPICH and what descends from them serve alike.
+// Messages through MPI. It uses only MPI-2, so Open MPI, MPICH and its descendants all work.
 #include "runtime/world/messages.h"
 
 #include <mpi.h>
@@ -106,9 +106,10 @@ class MpiMessages : public Messages {
   std::vector<int> free_;
 };
 
-/// Where one process can't read another's memory (in most containers), Open MPI passes messages on a machine through shared memory, three pieces of
-/// 32 KiB for each time that both processes ask it to go on. Those who wait here ask some thousand times a second: so it passes
-/// larger pieces, unless the user's settings say otherwise. Other libraries don't know these names.
+/// If one process can't read another's memory (in most containers), Open MPI passes messages on a machine through shared
+/// memory, three pieces of 32 KiB each time both processes call into it. Waiting processes here call some thousand times a
+/// second, so this setting makes the pieces larger, unless the user's settings say otherwise. Other libraries don't know these
+/// names.
 void set_sizes_of_pieces() {
   setenv("OMPI_MCA_btl_vader_max_send_size", "1048576", 0);
   setenv("OMPI_MCA_pml_ob1_send_pipeline_depth", "4", 0);

@@ -1,5 +1,5 @@
-// ptx_plan_kernels PLAN…: runs each generated kernel of the plans on the emulator in all the ways that the CUDA
-// backend may, and compares with the CPU's object. Exit 1 where one differs.
+// ptx_plan_kernels PLAN…: runs each generated kernel of the plans on the emulator in all the ways that the CUDA backend may,
+// and compares with the CPU's object. Exits with 1 if one differs.
 #include "runtime/check/reader.h"
 #include "tests/ptx/plans/plan_kernel.h"
 
@@ -12,7 +12,7 @@ namespace sheaf::ptx {
 namespace {
 
 constexpr int64_t kRows = 6;
-constexpr int64_t kMostElements = 400'000;  ///< of a kernel's buffers: of longer ranges only the beginning runs
+constexpr int64_t kMostElements = 400'000;  ///< of a kernel's buffers: only the beginning of longer ranges runs
 constexpr int64_t kMostForRaces = 60'000;
 constexpr const char* kNames[] = {"all", "positive", "special"};  // of Numbers
 

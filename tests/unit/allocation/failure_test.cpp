@@ -1,6 +1,6 @@
-// Each operator new of the C++ interface fails in turn: an Error comes of it, and afterwards the same
-// calls succeed. Where a destructor of nlohmann's JSON is what finds no memory, nothing but std::terminate can come of it, in
-// which the programs say so and end with status 1 (tools/cli/program.cpp): that, and no other end, is allowed besides.
+// Each operator new of the C++ interface fails in turn: the result is an Error, and afterwards the same calls succeed. If a
+// destructor of nlohmann's JSON runs out of memory, the only possible result is std::terminate, in which the programs print a
+// message and end with status 1 (tools/cli/program.cpp): that end, and no other, is allowed too.
 #include "runtime/base/file.h"
 #include "runtime/plan/serialize.h"
 #include "tests/fixtures/training_device.h"
@@ -67,8 +67,8 @@ enum Ending { succeeded, failed_well, terminated, not_reached, wrong };
   std::_Exit(memory ? terminated : wrong);
 }
 
-/// In a process of its own, since it may end there: `make()` gives a function that is called with allocation `n` failing. It must not
-/// copy errors, which takes memory.
+/// In a process of its own, since it may end there: `make()` returns a function that is called with allocation `n` failing. It
+/// must not copy errors, which takes memory.
 template <typename Make>
 Ending with_failure(Make make, int64_t n) {
   const pid_t child = ::fork();

@@ -242,7 +242,7 @@ TEST(Elementwise, RefusesShapesThatDoNotBroadcast) {
   EXPECT_TRUE(kernels.module.kernels().empty());
 }
 
-/// y = x + the place of the element in a larger tensor, of which this one is a block that begins at (first0, 0, 2).
+/// y = x + the element's position in a larger tensor, of which this one is a block that begins at (first0, 0, 2).
 TEST(Elementwise, BodiesThatKnowWhereTheyAre) {
   LoadedKernels kernels;
   struct Case {

@@ -28,7 +28,7 @@ struct Case {
   size_t inputs;
   std::function<mlir::Value(OpBuilder&, Loc, ValueRange)> emit;
   std::function<double(const std::vector<double>&)> expected;
-  double error = 1e-6;  ///< besides 1e-6 of the result: of the largest of the terms that cancel
+  double error = 1e-6;  ///< besides 1e-6 of the result: relative to the largest of the terms that cancel
 };
 
 /// Every case on the elements of `inputs` (as many as the case takes), in each level.
@@ -71,7 +71,7 @@ void expect_agreement(const std::vector<Case>& cases, const std::vector<std::vec
   }
 }
 
-/// dy and arguments, among them those where something happens.
+/// dy and arguments, including critical ones.
 std::vector<std::vector<float>> arguments() {
   auto dy = random_values(2000, 1), x = random_values(2000, 2);
   std::vector<float> special{0,  -0.0f, 1,  -1,  2,   -2,   0.5f, 1e-7f, -1e-7f, 10,     -10,
@@ -146,7 +146,7 @@ TEST(ActivationGradients, PassOnNaNAndAreFiniteAtInfinity) {
       EXPECT_TRUE(std::isnan(y[0])) << name;
       EXPECT_EQ(y[1], name == "hardtanh" ? 0 : 2) << name;
       EXPECT_NEAR(y[2], name == "leaky_relu" ? 0.02f : 0, 1e-18) << name;
-      // PyTorch's comparisons take the gradient's side where the argument is NaN.
+      // PyTorch's comparisons take the gradient's side if the argument is NaN.
       if (name == "relu" || name == "hardtanh") EXPECT_EQ(y[3], 2) << name;
       else if (name == "leaky_relu") EXPECT_EQ(y[3], 0.02f);
       else EXPECT_TRUE(std::isnan(y[3])) << name;
@@ -213,7 +213,7 @@ TEST(Losses, OfNumbersAndLogits) {
 }
 
 TEST(Optimisers, AgreeWithPyTorchsFormulas) {
-  // p, g, a state that may have any sign, one that may not, another one.
+  // p, g, a state of any sign, one that can't be negative, another one.
   auto p = random_values(1000, 1), g = random_values(1000, 2), m = random_values(1000, 3), v = random_values(1000, 4),
        u = random_values(1000, 5);
   for (auto* square : {&v, &u})

@@ -74,8 +74,8 @@ TEST(Mean, OverSeveralDimensionsWithFusedActivations) {
   });
 }
 
-/// Σ x · q over dimensions of [batch, 5, 6, 7] with q broadcast in every way: q has the dimensions that are bits of each
-/// of first, …, last - 1.
+/// Σ x · q over dimensions of [batch, 5, 6, 7] with q broadcast in every way: q has the dimensions that are bits of each of
+/// first, …, last - 1.
 void check_sums_of_products(int first, int last) {
   LoadedKernels kernels;
   const std::vector<int64_t> sizes{3, 5, 6, 7};
@@ -187,12 +187,12 @@ TEST(Mean, CountsIntegersThroughACastAndRefusesThemWithout) {
   });
 }
 
-/// Cross entropy as it is summed: Σ x · [class = target], the class being a coordinate.
+/// Cross entropy as it is summed: Σ x · [class = target], where the class is a coordinate.
 TEST(Mean, PrologueThatKnowsWhereItIs) {
   struct Case {
     Shape shape;
     std::vector<int64_t> sizes;  ///< with batch = 5
-    int64_t dim, dims, place;    ///< of which dimension the coordinate is compared
+    int64_t dim, dims, place;    ///< the dimension whose coordinate is compared
   };
   const std::vector<Case> cases{{{batch(), 10}, {5, 10}, 0, 2, 1},     {{batch(), 10}, {5, 10}, 1, 1, 1},
                                 {{batch(), 10}, {5, 10}, 0, 1, 1},     {{batch(), 7, 6}, {5, 7, 6}, 1, 1, 1},

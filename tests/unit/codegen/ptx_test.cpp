@@ -1,4 +1,4 @@
-// What is particular to kernels on a GPU, on the emulator: guards, many tensors in one launch, rows of each length.
+// Properties of kernels on a GPU, on the emulator: guards, many tensors in one launch, rows of each length.
 #include "tests/unit/codegen/loaded_kernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -71,7 +71,7 @@ TEST(Ptx, ManyTensorsInOneLaunch) {
   }
 }
 
-/// Sums along the middle of [outer, n, inner], whose threads share an item in each way that there is.
+/// Sums along the middle of [outer, n, inner], whose threads share an item in every possible way.
 TEST(Ptx, SumsOfEachLengthHaveTheSameBitsForEachGrid) {
   struct Case {
     int64_t outer, n, inner;

@@ -77,7 +77,7 @@ TEST(Softmax, InfinitiesAndNan) {
   ASSERT_NO_FATAL_FAILURE(kernels.load());
   std::vector<float> x(60, 0), y(60);
   x[3] = -infinity;                                                     // row 0: one of 20 is masked
-  for (int i = 20; i < 40; ++i) x[static_cast<size_t>(i)] = -infinity;  // row 1: all are: NaN, as in PyTorch
+  for (int i = 20; i < 40; ++i) x[static_cast<size_t>(i)] = -infinity;  // row 1: all are masked: NaN, as in PyTorch
   x[45] = std::numeric_limits<float>::quiet_NaN();
   kernels.run(*use, {x.data(), y.data()}, {{"batch", 3}}, 1, [&] {
     for (size_t i = 0; i < 20; ++i) ASSERT_NEAR(y[i], i == 3 ? 0 : 1 / 19., 1e-7);

@@ -1,5 +1,5 @@
-// The corpus: good files are accepted, bad ones refused with a place. schema_test.py holds the JSON Schema to
-// the same files; bad-semantic has what a schema cannot say.
+// The corpus: good files are accepted, bad ones rejected with a place. schema_test.py holds the JSON Schema to the same files;
+// bad-semantic has faults that a schema cannot express.
 #include "model_text.h"
 #include "tests/paths/source_folder.h"
 

@@ -1,4 +1,4 @@
-// Model texts for tests, and what the parser says about them.
+// Model texts for tests, and the parser's reports about them.
 #pragma once
 
 #include "frontend/model.h"
@@ -8,8 +8,7 @@
 
 namespace sheaf::frontend::test {
 
-/// A model with input x [batch, 8] and the given layers, one a line from line 5 on; `rest` are further
-/// fields.
+/// A model with input x [batch, 8] and the given layers, one per line from line 5 on; `rest` are further fields.
 std::string model_with(const std::vector<std::string>& layers, const std::string& rest = "");
 
 /// "LINE:COLUMN: message" of every problem; empty for a model that is accepted.

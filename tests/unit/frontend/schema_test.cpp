@@ -1,4 +1,4 @@
-// The checked-in JSON Schema and the tables in the documentation are what the parser's own tables say.
+// The checked-in JSON Schema and the tables in the documentation agree with the parser's own tables.
 #include "frontend/model_schema.h"
 #include "model_text.h"
 

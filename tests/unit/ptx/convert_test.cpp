@@ -94,7 +94,7 @@ TEST(PtxConvert, NarrowFloatsRoundToEven) {
             U{0x40003f80});
 }
 
-/// Every f16 and its neighbours: what is half way goes to the even one.
+/// Every f16 and its neighbours: a number half way goes to the even one.
 TEST(PtxConvert, HalvesBetweenNeighbours) {
   F x;
   U expected;

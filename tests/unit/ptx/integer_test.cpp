@@ -6,7 +6,7 @@ namespace {
 using U = std::vector<uint32_t>;
 using L = std::vector<uint64_t>;
 
-/// One 32-bit instruction `op` on %r1, the thread's x, and what stands behind it.
+/// One 32-bit instruction `op` on %r1, the thread's x, and the operands after it.
 U one(const std::string& op, U x, const std::string& rest = "") {
   return map<uint32_t>("ld.global.u32 %r1, [%x];" + op + " %r2, %r1" + rest + "; st.global.u32 [%y], %r2;", x);
 }

@@ -55,7 +55,7 @@ LaunchOptions races() {
 
 TEST(PtxRaces, BetweenThreadsAndBlocks) {
   U x(64), y(64);
-  // All threads write one place; neighbours read what another writes without a barrier; blocks share a place.
+  // All threads write one place; neighbours read each other's writes without a barrier; blocks share a place.
   EXPECT_THAT(failure(entry("ld.param.u64 %y, [k_1];\nst.global.u32 [%y], %i;"), x, y, 2, 1, races()),
               AllOf(HasSubstr("race with a write at line 11 by thread 0 of block 0"), HasSubstr("thread (1, 0, 0)")));
   const std::string neighbours =

@@ -11,7 +11,7 @@
 
 namespace sheaf::ptx {
 
-/// Memory that consists of the vectors it was told of; each lies where the host has it.
+/// Memory that consists of the vectors it was given; each is where the host has it.
 class VectorMemory final : public Memory {
  public:
   template <typename T>
@@ -66,7 +66,7 @@ Result<LaunchCounts> launch(const std::string& text, std::vector<X>& x, std::vec
   return module->launch("k", {{blocks, 1, 1}, {threads, 1, 1}, 0}, arguments, memory, options);
 }
 
-/// y[i] = what `body` makes of x[i]: one thread an element.
+/// y[i] = the result of `body` for x[i]: one thread per element.
 template <typename Y, typename X>
 std::vector<Y> map(const std::string& body, std::vector<X> x) {
   std::vector<Y> y(x.size());

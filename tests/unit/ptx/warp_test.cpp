@@ -40,7 +40,7 @@ TEST(PtxShuffle, DirectionsAndRange) {
                          : mode == std::string("up")   ? at - value
                          : mode == std::string("bfly") ? at ^ value
                                                        : first + value;
-      // bfly is bound above alone.
+      // bfly is bounded only above.
       const bool valid = source <= last && (source >= first || mode == std::string("bfly"));
       EXPECT_EQ(y[lane], valid ? static_cast<uint32_t>(source) + 100 : lane)
           << mode << " " << value << " " << clamp << " " << lane;

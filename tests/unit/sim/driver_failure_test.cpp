@@ -1,4 +1,4 @@
-// Failures that a test asks of virtual GPUs: calls that fail, work that never ends, a device that is lost.
+// Failures that a test injects into virtual GPUs: calls that fail, work that never ends, a device that is lost.
 #include "driver_fixture.h"
 
 namespace sheaf::sim {

@@ -1,4 +1,4 @@
-// Virtual GPUs find work that is in no order with what it reads or overwrites, and nothing where all is well.
+// Virtual GPUs find work that is unordered with what it reads or overwrites, and report nothing if all is well.
 #include "driver_fixture.h"
 
 namespace sheaf::sim {
@@ -54,7 +54,7 @@ TEST_F(SimOrder, TheHostLeavesAloneWhatIsToBeRead) {
   add_one(0, streams[0][0], x[0], y[0]);
   host[5] = 77;
   for (unsigned seed = 0; seed < 10; ++seed) (void)synchronize(streams[0][0]);
-  // (Where the GPU was quick, there is nothing to be found: seed 1 isn't.)
+  // (If the GPU was quick, there is nothing to find: seed 1 isn't.)
   EXPECT_THAT(finish(), Contains(HasSubstr("the host changed pinned memory before it was read")));
 }
 

@@ -1,5 +1,5 @@
 // Calls that fail, kernels that never end, devices that are lost: a run ends with an error that says where, nothing hangs or
-// leaks, and variables hold what they held or what the step made of them.
+// leaks, and variables hold their old values or the step's new ones.
 #include "tests/sim/strict_machine.h"
 #include "tests/fixtures/training_run.h"
 
@@ -34,20 +34,20 @@ std::vector<float> all_values(const Model& model) {
   return values;
 }
 
-/// Of a test that waits in vain.
+/// For a test that waits in vain.
 BindOptions impatient(double seconds) {
   BindOptions options;
   options.deadline_seconds = seconds;
   return options;
 }
 
-/// What is to go wrong is arranged by `arrange` before anything is bound; true if it came to that.
+/// `arrange` injects the failure before anything is bound; true if it occurred.
 template <typename Arrange>
 bool fails_well(const std::string& list, const std::string& reason, bool collectives, double deadline, Arrange&& arrange,
                 bool answers = true) {
   sim::MachineOptions options = sim::strict(7, std::make_shared<TrainingDevice>());
   options.collectives = collectives;
-  // Where the driver doesn't answer nobody can know what is done: memory goes back while work may still be on its way.
+  // If the driver doesn't answer, nobody can know what is done: memory is released while work may still be under way.
   if (!answers) options.driver.violation = [](const std::string&) {};
   options.driver.memory_bytes = int64_t{4} << 20;
   SimMachine machine(options);
@@ -64,7 +64,7 @@ bool fails_well(const std::string& list, const std::string& reason, bool collect
     auto loss = trainer->step(Batch().buffers());
     if (loss) continue;
     const std::string text = to_string(loss.error());
-    // (A failure that shows only when its queue is asked is found late where that lane waits for a member that waits for it.)
+    // (A failure that shows only when its queue is asked is found late if that lane waits for a member that waits for it.)
     if (!collectives || text.find("without any progress") == std::string::npos) EXPECT_THAT(text, HasSubstr(reason));
     EXPECT_THAT(text, HasSubstr("cuda:"));
     const auto after = all_values(model);
@@ -81,12 +81,12 @@ class EveryCall : public ::testing::TestWithParam<Call> {};
 
 TEST_P(EveryCall, FailsWithAnError) {
   const Call call = GetParam();
-  constexpr double kSeconds = 0.5;  // where one member of a collective fails, the others wait in vain
+  constexpr double kSeconds = 0.5;  // if one member of a collective fails, the others wait in vain
   int failed = 0;
   for (const bool collectives : {false, true}) {
     if (call == Call::collective && !collectives) continue;
     const char* list = collectives ? "cuda:0,cuda:1" : "cuda:0,cuda:1,cpu:0";
-    // (An event that a queue cannot record for its report of a wait in vain is done without.)
+    // (If a queue cannot record an event for its report of a wait in vain, it does without.)
     for (int64_t n = 1, well = 0; well < 3; n += 1 + n / 3) {
       SCOPED_TRACE(std::string(list) + ", " + std::string(name_of(call)) + " number " + std::to_string(n));
       const bool fails = fails_well(

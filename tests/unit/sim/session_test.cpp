@@ -1,5 +1,5 @@
-// Inference on virtual GPUs: whatever the list, the numbers of the CPU's same split, bit by bit, since the operations are the
-// CPU's; and nothing is done that a GPU would punish.
+// Inference on virtual GPUs: whatever the list, the numbers are those of the same split on the CPU, bit by bit, since the
+// operations are the CPU's; and nothing is done that a GPU would punish.
 #include "runtime/plan/op_list.h"
 #include "tests/sim/strict_machine.h"
 #include "tests/fixtures/plan_builder.h"
@@ -61,7 +61,7 @@ PlanBuilder images() {
   return b;
 }
 
-/// (A model holds memory of the devices that it was bound to: it goes before their machine.)
+/// (A model holds memory of the devices that it was bound to, so it must be destroyed before their machine.)
 Model load(PlanBuilder builder) {
   auto model = Model::from_plan(std::move(builder.plan));
   EXPECT_TRUE(model && model->initialise_parameters(2));
@@ -103,7 +103,7 @@ std::vector<Values> run(const Model& model, std::shared_ptr<const DeviceSet> dev
   return all;
 }
 
-/// The list with a CPU for each GPU.
+/// The list with a CPU in place of each GPU.
 std::string on_cpus(std::string list) {
   for (size_t at = 0; (at = list.find("cuda", at)) != list.npos;) list.replace(at, 4, "cpu");
   return list;

@@ -27,7 +27,7 @@ TEST(ParameterNames, AModelThatIsWrappedAsAWholeIsFoundUnderItsOwnNames) {
   const Names known = {"net.module.a.weight", "net.module.a.bias", "net.module.b.weight"};
   for (const std::string front : {"", "module.", "net.", "net.module.", "module.net.", "model.", "model.net."}) {
     const Names given = {front + "b.weight", front + "a.weight", front + "a.bias"};
-    if (front == "model.") {  // another wrapper instead of this one: which of the two is meant is a guess
+    if (front == "model.") {  // another wrapper instead of this one: choosing between the two would be a guess
       EXPECT_EQ(meant(known, given), (Names{"-", "-", "-"}));
     } else {
       EXPECT_EQ(meant(known, given), (Names{known[2], known[0], known[1]})) << front;

@@ -1,4 +1,4 @@
-// Arena planning: problems drawn at random, each solution verified apart from the planner.
+// Arena planning: randomly drawn problems, each solution verified apart from the planner.
 #include "runtime/bind/arena.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The file of what was measured: what is kept, and that no file does any harm.
+// The file of measurements: what is kept, and that no file does any harm.
 #include "runtime/bind/choice_cache.h"
 
 #include "runtime/base/file.h"
@@ -72,7 +72,7 @@ TEST_F(ChoiceCaches, another_machine_has_its_own) {
   EXPECT_EQ(open().problem(), "");
   EXPECT_EQ(open().candidate("conv a"), "");
   EXPECT_NE(open().file(), file);
-  // Under its name stands what was measured elsewhere.
+  // The file holds measurements of another machine.
   std::filesystem::copy_file(file, open().file());
   EXPECT_THAT(open().problem(), HasSubstr("another machine"));
   EXPECT_EQ(open().candidate("conv a"), "");
@@ -115,7 +115,7 @@ TEST_F(ChoiceCaches, a_place_that_cant_be_written_is_an_error_and_no_more) {
   EXPECT_FALSE(cache.save(false));
   EXPECT_EQ(cache.candidate("conv a"), "direct");
   std::filesystem::remove(folder_);
-  std::filesystem::create_directories(cache.file());  // a folder under the file's name
+  std::filesystem::create_directories(cache.file());  // a folder with the file's name
   EXPECT_NE(open().problem(), "");
   EXPECT_FALSE(cache.save(false));
 }

@@ -1,4 +1,4 @@
-// A device for tests of binding: it prepares whatever it is asked for, alike on each machine, and runs nothing.
+// A device for tests of binding: it prepares everything, in the same way on each machine, and runs nothing.
 #pragma once
 
 #include "runtime/device/device_set.h"

@@ -1,4 +1,4 @@
-// The order that binding gives lanes: who waits for what, and where copies stand.
+// The order that binding gives lanes: who waits for what, and where copies are.
 #include "runtime/plan/op_list.h"
 #include "tests/sim/sim_machine.h"
 #include "tests/fixtures/plan_builder.h"
@@ -11,8 +11,8 @@
 namespace sheaf {
 namespace {
 
-/// What "embed" makes on the host goes to device 0; "other" is the host's too, and later. What "grad" makes on device 0 comes
-/// back for "add" on the host; "rest" is device 0's, and later.
+/// The result of "embed" on the host goes to device 0; "other" is the host's too, and later. The result of "grad" on device 0
+/// returns for "add" on the host; "rest" is device 0's, and later.
 struct EmbeddingOnTheHost {
   PlanBuilder b;
   EmbeddingOnTheHost() {

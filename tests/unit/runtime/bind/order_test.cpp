@@ -1,4 +1,4 @@
-// In which order instances are put: by their times, each after what it needs; never a part of them alone.
+// The order that instances are put into: by their times, each after what it needs; a group never in part.
 #include "runtime/bind/order.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace sheaf {
 namespace {
 
-/// Instances that each write one tensor; their step is where they stood at first.
+/// Instances that each write one tensor; their step is their first position.
 struct Instances {
   BoundProgram program;
 
@@ -64,7 +64,7 @@ TEST(Order, ACircleIsAnErrorAndNothingIsLost) {
   Instances circle;
   const InstanceId a = circle.add({}), b = circle.add({a}), c = circle.add({b});
   circle.add({});
-  const auto done = circle.rearrange({{{a, c}, 0}});  // b would have to come between the two that are done as one
+  const auto done = circle.rearrange({{{a, c}, 0}});  // b would have to come between the two that run as one
   ASSERT_FALSE(done);
   EXPECT_NE(done.error().message().find("2 operations wait for each other in a circle"), std::string::npos)
       << done.error().message();

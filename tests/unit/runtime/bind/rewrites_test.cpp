@@ -71,7 +71,7 @@ class Bound {
   BoundProgram program_;
 };
 
-/// `claim` is what the file is to show.
+/// `claim`: what the file shows.
 void expect_rewrite(const std::string& name, const std::string& claim, Bound bound) {
   bound.up_to(name);
   std::string text = claim + "\n\nbefore " + name + "\n\n" + bound.text();
@@ -104,7 +104,7 @@ PlanBuilder training() {
   return b;
 }
 
-/// Two replicas of w·x on their own devices, whose gradients are added up on device 0. `trains`: and change w there.
+/// Two replicas of w·x on their own devices, whose gradients are added up on device 0. `trains`: they change w there.
 PlanBuilder replicas(bool trains = false) {
   PlanBuilder b;
   const int x = b.input("x", {b.batch(), 4});
@@ -127,7 +127,7 @@ DeviceSet two_ranks() {
   return DeviceSet(device(0), {device(0), device(1)}, {"0/cpu:0", "1/cpu:0"}, 1);
 }
 
-/// x·v·w, both in shares, and w's update, on two replicas: v is there once more for its gradient.
+/// x·v·w, both in shares, and w's update, on two replicas: v appears once more for its gradient.
 PlanBuilder shares() {
   PlanBuilder b;
   const int x = b.input("x", {b.batch(), 4});
@@ -155,7 +155,7 @@ PlanBuilder shares() {
   return b;
 }
 
-/// x·half(w)·half(v), of which the device changes w.
+/// x·half(w)·half(v); the device changes w.
 PlanBuilder conversions() {
   PlanBuilder b;
   const int x = b.input("x", {4});

@@ -1,4 +1,4 @@
-// The format that variables are kept in: no step reorders them, and whoever reads or sets them sees plain tensors.
+// The format in which variables are kept: no step reorders them, and callers that read or set them see plain tensors.
 #include "tests/fixtures/convolution_training.h"
 #include "runtime/plan/op_list.h"
 
@@ -20,7 +20,7 @@ TEST(VariableFormat, IsThatOfTheFirstReaderAndNoStepReordersIt) {
   EXPECT_FALSE(conv->input_specs[1].plain()) << "or this test shows nothing";
   EXPECT_EQ(trainer->binding().info().parameter_bytes, 2 * 16 * 16 * 9 * sizeof(float));
 
-  // A session that was there before has settled it as plain: other formats, the same bits.
+  // A session that existed before has settled it as plain: other formats, the same bits.
   const Model plain = ConvolutionPlan(true).model();
   const auto devices = training_devices(1, host);
   auto session = plain.bind(devices, 4);

@@ -1,4 +1,4 @@
-// Where variables live: on the virtual GPU of their place, from which no step copies them, and whoever reads or sets them sees
+// Where variables live: on the virtual GPU of their place, from which no step copies them; callers that read or set them see
 // plain tensors.
 #include "tests/fixtures/convolution_training.h"
 #include "runtime/plan/op_list.h"
@@ -18,8 +18,7 @@ namespace {
 using sim::SimMachine;
 using ::testing::HasSubstr;
 
-/// A kernel over elements that does what TrainingDevice's operation of its name does. Its third input, where it has one, is a
-/// scalar.
+/// A kernel over elements that does what TrainingDevice's operation of its name does. Its third input, if any, is a scalar.
 sim::HostKernel over_elements(const std::string& name, size_t inputs) {
   const auto run = [=](const cuda::Launch&, std::span<const uint64_t> arguments, sim::OperationMemory& memory) -> Result<void> {
     const Error illegal("an illegal memory access was encountered");
@@ -59,11 +58,11 @@ sim::HostKernel over_rows(const std::string& name, size_t inputs) {
   return {3, run};
 }
 
-/// GPUs whose convolutions want channels last; `operations` prepares all that is not a kernel, and is the host's device too.
+/// GPUs whose convolutions want channels last; `operations` prepares everything but kernels, and is the host's device too.
 sim::MachineOptions gpus(std::shared_ptr<Device> operations = std::make_shared<KernelDevice>()) {
   sim::MachineOptions options = sim::strict(1, std::move(operations));
   options.library.channels_last = true;
-  options.collectives = false;  // what goes to another device is a copy, which can be counted
+  options.collectives = false;  // a value that goes to another device is a copy, which can be counted
   options.driver.load = [](const std::string& text) -> Result<std::shared_ptr<const sim::KernelCode>> {
     if (text != ConvolutionPlan::kPtx) return sim::emulated_module(text);  // a queue's own
     const std::map<std::string, sim::HostKernel> kernels = {{"halve_and_add", over_elements("halve_and_add", 2)},

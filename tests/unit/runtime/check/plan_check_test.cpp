@@ -14,7 +14,7 @@ using enum samples::SampleStep;
 using enum samples::SampleValue;
 using samples::batch;
 
-/// The sample plan with a change, which must be refused at `path` for `reason`.
+/// The sample plan with a change that must be refused at `path` for `reason`.
 void refuse(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
   expect_refused(samples::sample_plan(), change, path, reason);
 }

@@ -46,7 +46,7 @@ TEST(PlanDamage, RefusesHostileSizesInBoundedTime) {
   EXPECT_THAT(error_of("{\"format\": 1e999}"), HasSubstr("number overflow"));
 }
 
-/// Every node of `json` in turn, as `visit` sees it.
+/// Calls `visit` for every node of `json` in turn.
 void for_each_node(Json& json, const std::function<void(Json&)>& visit) {
   visit(json);
   if (!json.is_structured()) return;
@@ -64,7 +64,7 @@ void use(const Plan& plan) {
     }
 }
 
-// With a digest that fits, so that the fields themselves are what the reader has to defend itself against.
+// With a matching digest, so that the reader has to defend itself against the fields themselves.
 void survives_any_field_replaced(Json& document, Json& part) {
   const std::vector<Json> hostile = {nullptr,
                                      true,

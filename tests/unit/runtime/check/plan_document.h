@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-/// The text of a document with the digest that fits it.
+/// The text of a document with a matching digest.
 inline std::string sign(Json document) {
   if (!document.is_object()) return document.dump();
   document.erase("sha256");
@@ -21,7 +21,7 @@ inline std::string sign(Json document) {
 
 inline Json sample_document() { return Json::parse(serialize(samples::sample_plan())); }
 
-/// What the reader has against a text.
+/// The reader's objection to a text.
 inline std::string error_of(const std::string& text) {
   const auto plan = parse_plan("m.plan", text);
   return plan ? "no error" : to_string(plan.error());

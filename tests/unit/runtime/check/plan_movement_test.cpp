@@ -1,4 +1,4 @@
-// What plans say of data movement: scatter, replicate, gather and transfer, their places and sizes.
+// Rules of data movement in plans: scatter, replicate, gather and transfer, their places and sizes.
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/check/plan_problem.h"
 #include "tests/unit/runtime/check/plan_samples.h"
@@ -16,7 +16,7 @@ using enum samples::SampleValue;
 using samples::batch;
 using testing::HasSubstr;
 
-/// The sample plan with a change, which must be refused at `path` for `reason`.
+/// The sample plan with a change that must be refused at `path` for `reason`.
 void refuse(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
   expect_refused(samples::sample_plan(), change, path, reason);
 }

@@ -1,4 +1,4 @@
-// What check() has against a plan.
+// check()'s objection to a plan.
 #pragma once
 
 #include "runtime/check/check.h"
@@ -11,20 +11,20 @@
 
 namespace sheaf {
 
-/// Empty where the plan is sound.
+/// Empty if the plan is sound.
 inline std::string problem(const Plan& plan) {
   const auto checked = check(plan, "m.plan");
   return checked ? "" : to_string(checked.error());
 }
 
-/// The plan is refused, first of all at `path`, and for `reason`.
+/// The plan is refused, first at `path`, and for `reason`.
 inline void expect_refused(const Plan& plan, const std::string& path, const std::string& reason) {
   const std::string text = problem(plan);
   EXPECT_THAT(text, testing::StartsWith("m.plan: error: " + path)) << reason;
   EXPECT_THAT(text, testing::HasSubstr(reason));
 }
 
-/// So it is with a change.
+/// The same after a change.
 inline void expect_refused(Plan plan, const std::function<void(Plan&)>& change, const std::string& path,
                            const std::string& reason) {
   change(plan);

@@ -31,16 +31,16 @@ using Operands = std::vector<std::pair<std::string, Shape>>;  ///< role and shap
 
 inline Extent batch(int64_t coefficient = 1) { return Extent::symbol("batch", coefficient); }
 
-/// DataParallel(Linear(5, 2)) with a generated activation behind it, a folded (`once`) bias, a scattered
-/// constant, a count of replicas and an object: every kind of part that a plan has. Passes check().
+/// DataParallel(Linear(5, 2)) followed by a generated activation, a folded (`once`) bias, a scattered constant, a count of
+/// replicas and an object: every kind of part a plan has. Passes check().
 Plan sample_plan();
 
 /// Indices of sample_plan()'s values and steps.
 enum SampleValue { x, weight, bias, mean, folded, moved, part, weights, biases, y, flat, whole, copies, shown };
 enum SampleStep { fold, transfer, scatter, replicate, replicate_bias, linear, view, gather, gather_copies, print };
 
-/// A least-squares step of DataParallel(Linear(5, 2)) with a running mean: every kind of part that only training has.
-/// The kernels' names and extents are fiction; their shapes are right.
+/// A least-squares step of DataParallel(Linear(5, 2)) with a running mean: every kind of part that only training has. The
+/// kernels' names and extents are fiction; their shapes are right.
 Plan training_plan();
 
 /// Indices of training_plan()'s values and steps, in the order in which they are added.
@@ -88,11 +88,10 @@ enum Step {
 };
 }  // namespace trained
 
-/// A plan of one step on the host: its inputs are the program's inputs, in this order; float32 all. The op's
-/// rules are what is being tested.
+/// A plan of one step on the host: its inputs are the program's inputs, in this order, all float32. Tests the op's rules.
 Plan one_step(Op op, Operands inputs, std::vector<Shape> outputs, Json attributes = Json::object());
 
-/// Attributes of a convolution over two dimensions in which nothing is alike.
+/// Attributes of a two-dimensional convolution, all different.
 inline const Json kConv = {
     {"stride", {2, 1}}, {"padding_begin", {1, 0}}, {"padding_end", {1, 0}}, {"dilation", {1, 2}}, {"groups", 2}};
 

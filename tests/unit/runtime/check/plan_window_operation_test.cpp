@@ -83,7 +83,7 @@ TEST(PlanWindows, Pools) {
   attributes["padding"] = {1, 0};
   attributes["dilation"] = {9, 1};
   refuse_step(one_step(Op::max_pool, {{"x", x}}, {{batch(), 4, 5, 4}}, attributes), "finds no place");
-  // Half of what the dilated window spans, not of its elements.
+  // Half of the dilated window's span, not of its elements.
   attributes["dilation"] = {2, 1};
   attributes["padding"] = {2, 0};
   EXPECT_EQ(problem(one_step(Op::max_pool, {{"x", x}}, {{batch(), 4, 4, 4}}, attributes)), "");

@@ -1,4 +1,4 @@
-// Every way in which a convolution or a gradient can be computed, taken in turn, against loops in double precision.
+// Every way of computing a convolution or a gradient, taken in turn, against loops in double precision.
 #include "runtime/machine/isa.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/cpu/draw.h"

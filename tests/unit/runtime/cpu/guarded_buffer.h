@@ -1,4 +1,4 @@
-// Memory for a step's operands that shows writes outside of it.
+// Memory for a step's operands that reveals writes outside of it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,6 +31,6 @@ class Buffer {
   std::vector<unsigned char> storage_;
 };
 
-inline constexpr unsigned char poison = 0xff;  // a float of these bytes is a NaN: what is not written shows
+inline constexpr unsigned char poison = 0xff;  // a float of these bytes is a NaN: unwritten elements show
 
 }  // namespace sheaf::test

@@ -1,4 +1,4 @@
-// NaN that arises within an operation, of numbers that are all finite, is kept as one in its operands is.
+// A NaN that arises within an operation, from finite numbers, is kept like one in its operands.
 #include "step_runner.h"
 
 #include "runtime/plan/op_list.h"

@@ -1,5 +1,5 @@
-// Library operations on bf16 values next to the same on f32 values that bf16 has exactly: products of such values are
-// exact in f32, so what differs is the rounding of a result.
+// Library operations on bf16 values compared with the same on f32 values that bf16 represents exactly: products of such values
+// are exact in f32, so the only difference is the rounding of a result.
 #include "runtime/machine/isa.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/cpu/draw.h"

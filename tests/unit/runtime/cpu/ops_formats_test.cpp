@@ -1,4 +1,4 @@
-// Formats: what an operation asks for and gives, and reorders between them.
+// Formats: those that operations ask for and give, and reorders between them.
 #include "runtime/cpu/dnnl/dnnl_format.h"
 #include "runtime/cpu/ops/ops.h"
 #include "runtime/plan/op_list.h"

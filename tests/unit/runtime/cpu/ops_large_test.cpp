@@ -1,4 +1,4 @@
-// Sizes at which oneDNN takes other implementations than for small ones.
+// Sizes at which oneDNN uses other implementations than for small ones.
 #include "runtime/machine/isa.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/cpu/reference.h"
@@ -146,7 +146,7 @@ TEST(LargeSteps, linear_layers_of_usual_sizes) {
   }
 }
 
-/// Activations over a wide range of inputs, by a primitive and by the loop that small products take.
+/// Activations over a wide range of inputs, by a primitive and by the loop used for small products.
 TEST(Activations, agree_with_their_definitions_far_from_zero) {
   const std::vector<Json> activations = {{{"kind", "relu"}},      {{"kind", "leaky_relu"}}, {{"kind", "elu"}},
                                          {{"kind", "silu"}},      {{"kind", "gelu"}},       {{"kind", "tanh"}},

@@ -1,5 +1,5 @@
-// Convolutions as products over the batch, at sizes where another implementation would be chosen: all ways in which
-// padding, stride and kernel can keep pixels from meeting.
+// Convolutions as products over the batch, at sizes where another implementation would be chosen: all ways in which padding,
+// stride and kernel can keep pixels from meeting.
 #include <gtest/gtest.h>
 
 #include <algorithm>

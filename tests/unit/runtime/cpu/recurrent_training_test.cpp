@@ -10,7 +10,7 @@
 namespace sheaf::test {
 namespace {
 
-/// A forward step with everything drawn: gates, states, directions, layout.
+/// A forward step with everything drawn at random: gates, states, directions, layout.
 StepCase draw_step(Draw& draw, Op op, int64_t least, int64_t most) {
   const bool bidirectional = draw.chance(50), first = draw.chance(50), bias = draw.chance(70), batched = draw.chance(85);
   const int64_t T = draw.number(least > 1 ? 2 : 1, 5), N = batched ? draw.number(least, std::max<int64_t>(least, most / 2)) : 1,
@@ -20,7 +20,7 @@ StepCase draw_step(Draw& draw, Op op, int64_t least, int64_t most) {
   c.op = op;
   c.attributes = {
       {"hidden_size", H}, {"num_layers", layers}, {"bidirectional", bidirectional}, {"batch_first", first}, {"bias", bias}};
-  // Differences are no slope at a kink, and draws don't avoid one: tests of relu are golden ones.
+  // Differences give no slope at a kink, and draws don't avoid kinks: golden tests cover relu.
   if (op == Op::rnn) c.attributes["relu"] = false;
   c.operands = {{"x", draw.tensor(!batched ? Dims{T, I} : first ? Dims{N, T, I} : Dims{T, N, I})}};
   if (draw.chance(50)) {
@@ -40,7 +40,7 @@ StepCase draw_step(Draw& draw, Op op, int64_t least, int64_t most) {
   return c;
 }
 
-/// Σ dy · y + Σ dh · h + Σ dc · c over the gradients that are there.
+/// Σ dy · y + Σ dh · h + Σ dc · c over the gradients that are given.
 double loss(const StepCase& c, const RecurrentValues& values, const std::vector<Tensor>& gradients) {
   const auto results = reference_recurrent(c, values);
   double sum = 0;

@@ -7,10 +7,10 @@
 
 namespace sheaf::test {
 
-/// A step's operand of this role; null: it has none.
+/// A step's operand of this role; null if it has none.
 const Tensor* find(const StepCase& c, const std::string& role);
 int64_t integer(const StepCase& c, const char* name, int64_t otherwise);
-/// Spatial attributes, filled up in front to three dims as the tensors are.
+/// Spatial attributes, padded in front to three dims like the tensors.
 Dims spatial(const StepCase& c, const char* name, int64_t otherwise);
 /// [N, C, s…] as [N, C, d, h, w].
 Dims five(Dims dims);
@@ -21,7 +21,7 @@ std::vector<Tensor> reference(const StepCase& step);
 /// The outputs of an `lstm`, `gru` or `rnn` step.
 std::vector<Tensor> reference_recurrent(const StepCase& step);
 
-/// The same in double precision throughout, by role: for differences of it.
+/// The same in double precision throughout, by role, for taking differences.
 using RecurrentValues = std::map<std::string, std::vector<double>>;
 RecurrentValues recurrent_values(const StepCase& step);
 std::vector<std::vector<double>> reference_recurrent(const StepCase& step, const RecurrentValues& values);

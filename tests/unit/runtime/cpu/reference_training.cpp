@@ -27,7 +27,7 @@ Tensor rounded(const Sums& sums, const Dims& dims) {
   return tensor;
 }
 
-/// Calls f(x, weight, y) with the indices of each product that a convolution adds up.
+/// Calls f(x, weight, y) with the indices of each product in a convolution's sums.
 template <typename F>
 void each_tap(const StepCase& c, const Dims& x_dims, const Dims& w_dims, const Dims& y_dims, F f) {
   const Dims x = five(x_dims), w = five(w_dims), y = five(y_dims), stride = spatial(c, "stride", 1),
@@ -110,8 +110,8 @@ std::vector<Tensor> batch_norm_train(const StepCase& c) {
   return {rounded(y, x.dims), rounded(mean, {channels}), rounded(var, {channels})};
 }
 
-/// With x̂ the normalised x, s = 1 / sqrt(var + eps) and n values a channel:
-/// dx = weight · s · (dy - Σ dy / n - x̂ · Σ (dy · x̂) / n), dweight = Σ dy · x̂, dbias = Σ dy.
+/// With x̂ the normalised x, s = 1 / sqrt(var + eps) and n values per channel: dx = weight · s · (dy - Σ dy / n - x̂ · Σ (dy ·
+/// x̂) / n), dweight = Σ dy · x̂, dbias = Σ dy.
 std::vector<Tensor> batch_norm_backward(const StepCase& c) {
   const Tensor &x = *find(c, "x"), &dy = *find(c, "dy"), &mean = *find(c, "mean"), &var = *find(c, "var"),
                *weight = find(c, "weight"), *y = find(c, "y");
@@ -135,7 +135,7 @@ std::vector<Tensor> batch_norm_backward(const StepCase& c) {
   return result;
 }
 
-/// One output's window: indices into x, and what an average divides by.
+/// One output's window: indices into x, and the divisor of an average.
 struct Window {
   int64_t y;
   std::vector<int64_t> x;

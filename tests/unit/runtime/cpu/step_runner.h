@@ -34,28 +34,28 @@ struct StepCase {
   std::vector<std::vector<int64_t>> outputs;
   int threads = 1;
   bool fast = false;
-  bool bf16 = false;            ///< operands are rounded to bf16, but for a bias; so are results, but for gradients of weights
-  std::string candidate = {};   ///< to be taken, where there are several and it is one of them
-  bool alias_residual = false;  ///< put the residual where the output goes, if the operation says it may
+  bool bf16 = false;            ///< operands are rounded to bf16, except a bias; so are results, except gradients of weights
+  std::string candidate = {};   ///< to be chosen, if there are several and it is one of them
+  bool alias_residual = false;  ///< put the residual where the output goes, if the operation allows it
 };
 
 struct StepRun {
   std::vector<Tensor> outputs;
   std::string implementation;
-  std::vector<std::string> candidates;  ///< that it was chosen among; empty: there is one way
-  std::string candidate;                ///< that was taken of them
+  std::vector<std::string> candidates;  ///< the candidates; empty: there is only one way
+  std::string candidate;                ///< the one chosen of them
 };
 
 /// Two runs from fresh buffers at other addresses; fails if their bits differ.
 Result<StepRun> run_step(const StepCase& step);
 
-/// Binds only: the error, or "" where there is none.
+/// Only binds: the error, or "" if there is none.
 std::string refusal(const StepCase& step);
 
 /// Each value rounded to bf16, as a float.
 Tensor rounded_to_bf16(Tensor tensor);
 
-/// Largest |a-b| over the largest |b| (or over 1e-30); infinite where sizes differ or a value is not finite.
+/// Largest |a-b| over the largest |b| (or over 1e-30); infinite if sizes differ or a value is not finite.
 double relative_error(const Tensor& actual, const Tensor& expected);
 
 }  // namespace sheaf::test

@@ -1,4 +1,4 @@
-// Training steps that contradict themselves are refused; a loss that is not finite is told.
+// Training steps that contradict themselves are refused; a non-finite loss is reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

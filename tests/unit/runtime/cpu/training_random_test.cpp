@@ -111,8 +111,8 @@ TEST_P(RandomTraining, conv_gradients_agree_with_loops) {
   for (int i = 0; i < 20; ++i) check_conv(draw_conv(draw), draw, draw.chance(30));
 }
 
-/// Where oneDNN takes Winograd for all three passes; the direct way, which the test above compares with
-/// loops, is what it must agree with.
+/// Sizes for which oneDNN uses Winograd in all three passes; it must agree with the direct way, which the test above compares
+/// with loops.
 TEST(Winograd, agrees_with_direct_convolution) {
   Draw draw(1);
   const Dims x = {32, 256, 7, 7}, w = {256, 256, 3, 3};
@@ -226,7 +226,7 @@ TEST_P(RandomTraining, batch_norm_agrees_with_loops) {
     train.attributes["eps"] = draw.one_of<double>({1e-5, 1e-3});
     if (relu) train.attributes["activation"] = {{"kind", "relu"}};
     Tensor x = draw.tensor(dims, 2);
-    for (float& value : x.data) value += 3;  // a mean that variance must not suffer from
+    for (float& value : x.data) value += 3;  // a mean that must not harm the variance
     train.operands = {{"x", x}};
     if (affine)
       train.operands.insert(train.operands.end(), {{"weight", draw.tensor(channels)}, {"bias", draw.tensor(channels)}});
@@ -299,7 +299,7 @@ TEST_P(RandomTraining, max_pool_gradients_agree_with_loops) {
     train.threads = draw.threads();
     train.attributes = pool.attributes;
     Tensor x = draw.tensor(pool.x);
-    for (float& value : x.data) value = std::max(0.f, std::round(2 * value));  // many equals, as behind a ReLU
+    for (float& value : x.data) value = std::max(0.f, std::round(2 * value));  // many equal elements, as after a ReLU
     train.operands = {{"x", x}};
     train.outputs = {pool.y, {1}};
     SCOPED_TRACE(describe(train));
@@ -371,7 +371,7 @@ TEST_P(RandomTraining, reduce_adds_from_left_to_right) {
     Tensor expected(dims);
     const int64_t inputs = draw.number(1, 20);
     for (int64_t k = 0; k < inputs; ++k) {
-      const Tensor x = draw.tensor(dims, k % 3 ? 1 : 1e4);  // so that another order has other bits
+      const Tensor x = draw.tensor(dims, k % 3 ? 1 : 1e4);  // so that another order gives other bits
       for (int64_t j = 0; j < x.size(); ++j) expected.data[j] = k == 0 ? x.data[j] : expected.data[j] + x.data[j];
       step.operands.emplace_back("x" + std::to_string(k), store(x, layout(draw)));
     }

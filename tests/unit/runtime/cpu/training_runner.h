@@ -10,14 +10,13 @@
 
 namespace sheaf::test {
 
-/// A value as a step made it, or as it is at hand.
+/// A value as a step made it, or as it was given.
 struct Stored {
   TensorSpec spec;
   std::shared_ptr<Buffer> bytes;
 };
 
-/// `tensor` in plain layout; or in channel blocks of 16 ("16c") or channels last ("last"), where its rank has
-/// them.
+/// `tensor` in plain layout; or in channel blocks of 16 ("16c") or channels last ("last"), if its rank has them.
 Stored store(const Tensor& tensor, const std::string& layout = "plain");
 /// Back in plain layout.
 Tensor plain(const Stored& value);
@@ -30,8 +29,8 @@ struct TrainingStep {
   int workspace = -1;  ///< which output is one
   int threads = 1;
   bool fast = false;
-  bool in_place = false;  ///< let operands lie where results go, if the operation says they may
-  /// What makes the operation: the library, unless a test wants one implementation of several.
+  bool in_place = false;  ///< let operands be where results go, if the operation allows it
+  /// What prepares the operation: the library, unless a test wants one implementation of several.
   std::function<Result<Prepared>(const PrepareRequest&)> prepare;
 };
 

@@ -1,5 +1,5 @@
-// The tables of runtime/cpu/winograd/kernels.h that the CPU at hand can run, next to loops: products of small matrices, and
-// one tile that goes through all transforms.
+// The tables of runtime/cpu/winograd/kernels.h that this CPU can run, compared with loops: products of small matrices, and one
+// tile that goes through all transforms.
 #include "runtime/machine/isa.h"
 #include "runtime/cpu/ops/elements.h"
 #include "runtime/cpu/winograd/kernels.h"
@@ -47,7 +47,7 @@ class WinogradKernels : public testing::TestWithParam<Subject> {
       GTEST_SKIP() << "this CPU has other instructions";
   }
 
-  /// `count` values as they are at hand, at an address that is a multiple of a value's size alone.
+  /// `count` values, at an address that is a multiple only of a value's size.
   struct Stored {
     std::vector<char> bytes;
     Values values;
@@ -69,7 +69,7 @@ class WinogradKernels : public testing::TestWithParam<Subject> {
     return stored;
   }
 
-  /// An operand's element of values that lie `stride` apart.
+  /// An operand's element of values `stride` apart.
   float element(const float* values, int64_t stride = 1) const {
     if (kernels.pair == 1) return *values;
     const BFloat16 both[] = {BFloat16(values[0]), BFloat16(values[stride])};
@@ -102,7 +102,7 @@ void WinogradKernels::check_product(int64_t rows, int64_t columns, int64_t depth
                 a_depth = transposed ? rows + gap : 1;
   const int64_t b_depth = panel + gap, b_panel = depth * b_depth + gap, c_row = columns + gap;
   const Values a = whole(rows * depth * pair), b = whole(depth * pair * columns), c = whole(rows * columns);
-  // Exactly as long as they need to be; what lies between is NaN.
+  // Exactly as long as they need to be; the space between is NaN.
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const int64_t last = (columns - 1) / panel;
   Values a_at(size_t((rows - 1) * a_row + (depth - 1) * a_depth + 1), nan);
@@ -197,7 +197,7 @@ TEST_P(WinogradKernels, a_tile_of_y_or_dx_is_its_convolution) {
   }
 }
 
-/// Of dweight, the columns from the second register on; rows of the positions together, and in halves, to the same bits.
+/// For dweight, the columns from the second register on; rows of the positions together, and in halves, with the same bits.
 TEST_P(WinogradKernels, a_tile_of_dweight_is_its_correlation) {
   const int64_t images = 3, in = 3 * kernels.lanes, all = 4 * kernels.lanes, first = kernels.lanes, out = all - first;
   const int64_t depth = (images + kernels.pair - 1) / kernels.pair, half = positions / 2;

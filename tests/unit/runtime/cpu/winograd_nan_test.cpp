@@ -37,7 +37,7 @@ void expect(const Rule& rule, const Tensor& tensor) {
   }
 }
 
-/// A pixel's neighbours are NaN; what no tile holds together with it is not.
+/// A pixel's neighbours are NaN; pixels that share no tile with it are not.
 Rule around(int64_t image, int64_t row, int64_t column) {
   return [=](const Dims& place) {
     const int64_t distance = std::max(std::abs(place[2] - row), std::abs(place[3] - column));
@@ -46,7 +46,7 @@ Rule around(int64_t image, int64_t row, int64_t column) {
   };
 }
 
-/// All with this index along an axis are NaN, no others.
+/// All elements with this index along an axis are NaN, no others.
 Rule along(size_t axis, int64_t index) {
   return [=](const Dims& place) { return place[axis] == index ? Must::be_nan : Must::be_finite; };
 }
@@ -82,7 +82,7 @@ class WinogradNan : public testing::TestWithParam<bool> {
                 {{"kernel_size", {3, 3}}, {"bias", true}}, {kWeight, {48}});
   }
 
-  /// With `value` at `place` of an operand, the outputs are by the rules.
+  /// With `value` at `place` of an operand, the outputs follow the rules.
   void check(StepCase c, const std::string& role, const Dims& place, const std::vector<Rule>& rules, float value = kNan) {
     SCOPED_TRACE(to_string(c.op) + " with it in " + role + " " + c.attributes.dump());
     for (Operand& operand : c.operands)

@@ -1,5 +1,5 @@
-// Winograd convolutions and their gradients (runtime/cpu/ops/conv_winograd.h) as steps, against loops in double precision.
-// A loop makes only some images and channels of a result; that all of it was written, the poison in its buffer tells.
+// Winograd convolutions and their gradients (runtime/cpu/ops/conv_winograd.h) as steps, against loops in double precision. A
+// loop computes only some images and channels of a result; the poison in its buffer reveals whether all of it was written.
 #include "runtime/machine/isa.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/cpu/draw.h"
@@ -49,7 +49,7 @@ Tensor parts_of(Tensor tensor, const Parts& parts) {
 
 struct Pass {
   StepCase step;
-  std::vector<Parts> operands, outputs;  ///< the parts of an operand which the parts of outputs depend on
+  std::vector<Parts> operands, outputs;  ///< the parts of an operand on which the parts of outputs depend
 
   std::vector<Tensor> expected() const {
     StepCase part = step;
@@ -78,7 +78,7 @@ Shapes draw_shapes(Draw& draw) {
   return shapes_of({images, in, height, width}, out, draw.numbers(2, 0, 2), draw.numbers(2, 0, 2));
 }
 
-/// y, dx, dweight; of the channels of each, and of the images where they are apart, some.
+/// y, dx, dweight; some of the channels of each and, where images are separate, some images.
 std::vector<Pass> passes(const Shapes& s, Draw& draw, Some images, Some channels) {
   const Parts i = {{0, images}}, c = {{1, channels}}, both = {{0, images}, {1, channels}}, c_alone = {{0, channels}};
   Pass forward{
@@ -142,7 +142,7 @@ void prepare(Pass& pass, bool bf16) {
   if (!bf16) return;
   for (Operand& operand : pass.step.operands) {
     if (operand.role != "bias") operand.value = rounded_to_bf16(std::move(operand.value));
-    operand.constant = false;  // as in training: in inference few images go another way
+    operand.constant = false;  // as in training: in inference few images are computed another way
   }
 }
 
@@ -151,7 +151,7 @@ std::string describe(const StepCase& c) {
          (c.bf16 ? " bf16, " : ", ") + std::to_string(c.threads) + " threads";
 }
 
-/// All of it is written, and what is compared is as the loops say.
+/// All of it is written, and the compared part agrees with the loops.
 void check(const Pass& pass) {
   const bool bf16 = pass.step.bf16, forward = pass.step.op == Op::conv;
   SCOPED_TRACE(describe(pass.step));

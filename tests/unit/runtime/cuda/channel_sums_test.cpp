@@ -1,4 +1,4 @@
-// Sums by channel and batch norm of the project's own, run from their PTX, against loops in double.
+// Sums by channel and batch norm by the project's own kernels, run from their PTX, against loops in double.
 #include "runtime/cpu/ops/elements.h"
 #include "runtime/cuda/channel_sums.h"
 #include "runtime/cuda/format.h"
@@ -15,7 +15,7 @@ DType dtype_of() {
   return sizeof(T) == 4 ? DType::float32 : DType::bfloat16;
 }
 
-/// Channels of a tensor, by element as it lies.
+/// The channel of each element of a tensor, in memory order.
 std::vector<size_t> channels_of(const Dims& dims, bool last) {
   const size_t channels = size_t(dims[1]), positions = size_t(product(dims, 2, dims.size()));
   std::vector<size_t> result(size_t(product(dims, 0, dims.size())));
@@ -43,7 +43,7 @@ TEST_F(OwnChannels, SumsInEitherFormat) {
   }
 }
 
-/// By vectors where both ends are aligned, and what no vector holds by itself.
+/// By vectors if both ends are aligned; elements outside of vectors one by one.
 TEST_F(OwnChannels, ConvertEveryElement) {
   for (const size_t count : {1, 7, 8, 4099}) {
     for (const size_t shift : {0, 4}) {
@@ -112,12 +112,12 @@ TEST_F(OwnChannels, ConvertManyTensorsAtOnce) {
 struct Case {
   Dims dims;
   bool last, relu, affine, residual;
-  bool sum = false;       ///< the gradient is of two
+  bool sum = false;       ///< the gradient of a sum of two
   bool biased = false;    ///< the mean is of x and a bias
-  bool together = false;  ///< in one launch, whose blocks are there at once
+  bool together = false;  ///< in one launch, whose blocks are all resident at once
 };
 
-/// What is computed, in double.
+/// The result, in double.
 struct Reference {
   std::vector<double> mean, var, y;
   std::vector<bool> passes;
@@ -254,7 +254,7 @@ TEST_F(OwnBatchNorm, AndItsGradientInEitherFormat) {
   compare<float>({{3, 5, 4, 3}, false, true, false, false});
 }
 
-/// Blocks that meet make the bits of two launches, whether a thread's rows stay in its registers or are read again.
+/// Blocks that meet give the same bits as two launches, whether a thread's rows stay in its registers or are read again.
 TEST_F(OwnBatchNorm, InOneLaunch) {
   for (const Dims& dims : {Dims{300, 8}, Dims{33, 72, 3}, Dims{70, 16, 3, 5}, Dims{512, 8, 2, 2}}) {
     SCOPED_TRACE(to_string(dims));
@@ -276,7 +276,7 @@ TEST_F(OwnBatchNorm, OfNarrowValues) {
   compare<BFloat16>({{40, 72, 5, 3}, true, true, true, false, true, true});
 }
 
-/// Values far from 0 lose none of their variance: by vectors, sums are about a value of the channel's own.
+/// Values far from 0 keep their variance: with vectors, sums are about a value of the channel's own.
 TEST_F(OwnBatchNorm, OfValuesFarFromZero) {
   const Dims dims = {70, 8, 3, 5};
   const auto x = random_values<float>(size_t(product(dims, 0, dims.size())), 7, 1e3F);

@@ -1,4 +1,4 @@
-// Channels last: where elements lie, and where it is the same as plain.
+// Channels last: where elements are, and where it is the same as plain.
 #include "runtime/steps/shared_format.h"
 #include "runtime/cuda/format.h"
 

@@ -1,4 +1,4 @@
-// Launches of generated kernels on virtual GPUs: alone, many as one, held by the queue's flag, lookups that fail.
+// Launches of generated kernels on virtual GPUs: alone, many as one, held back by the queue's flag, lookups that fail.
 #include "runtime/plan/op_list.h"
 #include "tests/sim/strict_machine.h"
 
@@ -166,7 +166,7 @@ TEST_F(GeneratedKernels, ManyAreOneLaunchOfTheSameNumbers) {
     const auto values = read(1024 + 256 * i, 256);
     for (size_t j = 0; j < 256; ++j) ASSERT_EQ(values[j], j < static_cast<size_t>(sizes[i]) ? 2 : 1) << i << " " << j;
   }
-  // With other buffers its table is sent again, also while the first is on its way.
+  // With other buffers its table is sent again, even while the first is on its way.
   std::swap(buffers[1], buffers[3]);
   const std::vector<float> fives(200, 5);
   queue->copy(data, fives.data(), {sizeof(float), 1, 0, 0});
@@ -201,7 +201,7 @@ TEST_F(GeneratedKernels, AFailedLookupHoldsWhatIsGuarded) {
 
   queue->begin_run();
   queue->launch(*one.executable, others, nullptr, true);
-  queue->copy(data + 901, data + 501, {396, 1, 0, 0}, true);  // aligned to 4 alone
+  queue->copy(data + 901, data + 501, {396, 1, 0, 0}, true);  // aligned only to 4
   EXPECT_EQ(read(700, 100), std::vector<float>(100, 2));
   EXPECT_EQ(read(901, 99), std::vector<float>(99, 2));
 }

@@ -1,4 +1,4 @@
-// What `sheaf devices` prints, of machines with and without GPUs.
+// The output of `sheaf devices` on machines with and without GPUs.
 #include "runtime/cuda/installation_text.h"
 
 #include <gmock/gmock.h>

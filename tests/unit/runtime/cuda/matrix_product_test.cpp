@@ -1,4 +1,4 @@
-// Products as BLAS has them, evaluated as cublasLtMatmul would on the layouts given to it, against the definitions of the steps.
+// Products in BLAS's terms, evaluated as cublasLtMatmul would on the layouts given to it, against the definitions of the steps.
 #include "runtime/cuda/matrix_product.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ Values random_values(int64_t count, unsigned seed) {
   return values;
 }
 
-/// Element (i, j) of matrix b of a batch, which must lie within the operand.
+/// Element (i, j) of matrix b of a batch, which must be within the operand.
 double& at(Values& values, const MatrixLayout& layout, int64_t begin, int64_t b, int64_t i, int64_t j) {
   EXPECT_TRUE(i >= 0 && i < layout.rows && j >= 0 && j < layout.columns);
   EXPECT_GE(layout.leading, layout.rows);  // as cuBLASLt wants it
@@ -145,7 +145,7 @@ TEST(MatmulProduct, FollowsTorchMatmul) {
       {{3, 4}, {4}, {3}, false, false, 1, 1},
       {{2, 3, 4}, {4, 5}, {2, 3, 5}, false, false, 1, 1},  // one taller product
       {{2, 6, 3, 4}, {4}, {2, 6, 3}, false, false, 1, 1},
-      {{2, 4, 3}, {4, 5}, {2, 3, 5}, true, false, 2, 1},  // rows of a transposed a don't follow each other
+      {{2, 4, 3}, {4, 5}, {2, 3, 5}, true, false, 2, 1},  // rows of a transposed a aren't contiguous
       {{2, 3, 4}, {2, 4, 5}, {2, 3, 5}, false, false, 2, 1},
       {{2, 6, 3, 4}, {2, 6, 5, 4}, {2, 6, 3, 5}, false, true, 12, 1},
       {{3, 4}, {2, 4, 5}, {2, 3, 5}, false, false, 2, 1},

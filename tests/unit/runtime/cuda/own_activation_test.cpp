@@ -29,7 +29,7 @@ class OwnActivation : public OwnKernelTest {
     step.attributes["activation"] = activation;
     return *kernel_activation_of(step);
   }
-  /// y, of so many bytes.
+  /// y, of that many bytes.
   Bytes activate(const ActivationCall& call, const std::vector<Bytes>& inputs, size_t bytes, size_t shift = 0) {
     std::vector<KernelCall> calls;
     add_activation(calls, *kernels_, call);

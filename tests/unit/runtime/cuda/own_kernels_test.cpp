@@ -22,7 +22,7 @@ Bytes random_bytes(size_t count) {
 
 class OwnReorder : public OwnKernelTest {};
 
-/// Each element from where strides_of() has it in one format to where it has it in the other.
+/// Each element from its position by strides_of() in one format to that in the other.
 Bytes relaid(const TensorSpec& from, const TensorSpec& to, const Bytes& bytes) {
   const auto source = strides_of(from), target = strides_of(to);
   const size_t size = size_of(from.dtype);

@@ -1,4 +1,4 @@
-// Pieces of copies, and the ring that they go through.
+// Pieces of copies, and the ring that they pass through.
 #include "runtime/cuda/staging.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(Rows, ColumnsSideBySideDontOverlap) {
   EXPECT_FALSE(overlap(left, {memory, 0, 5, 16}));
 }
 
-/// What the copy makes of a target full of -1, straight and through packed pieces.
+/// The copy's effect on a target full of -1, directly and through packed pieces.
 void check_pieces(const CopyShape& shape, size_t most) {
   const size_t source_bytes = span_of(shape, shape.source_pitch), target_bytes = span_of(shape, shape.target_pitch);
   std::vector<unsigned char> source(source_bytes), straight(target_bytes, 255), through(target_bytes, 255);

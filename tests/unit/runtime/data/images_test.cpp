@@ -1,4 +1,4 @@
-// Pictures as data. The expected CRC-32 sums are of what torchvision and Pillow 13 make of the same pictures.
+// Pictures as data. The expected CRC-32 sums are torchvision's and Pillow 13's for the same pictures.
 #include "runtime/data/images/augmentation.h"
 #include "runtime/data/source.h"
 #include "runtime/plan/base64.h"
@@ -187,7 +187,7 @@ TEST_F(Images, DamageIsAnErrorAtTheFile) {
       write("one/a.jpg", bytes.substr(0, kept));
       EXPECT_THAT(error_of(",resize"), HasSubstr("one/a.jpg: error: ")) << kept;
     }
-    // Whatever is flipped: an error, or some picture.
+    // Whatever bit is flipped: an error, or some picture.
     for (size_t at = 0; at < bytes.size(); at += 3) {
       std::string damaged = bytes;
       damaged[at] = static_cast<char>(damaged[at] ^ 0x55);

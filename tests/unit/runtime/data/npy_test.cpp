@@ -113,7 +113,7 @@ TEST_F(Npz, RefusesEveryTruncation) {
   }
 }
 
-// The CRC guards the array; what else may flip unseen is what no reader looks at (times, versions).
+// The CRC guards the array; the other bits that may flip unnoticed are never read (times, versions).
 TEST_F(Npz, SurvivesEveryFlippedBit) {
   const std::string array = npy("<f4", false, "(4,)", bytes_of<float>({1, 2, 3, 4}));
   for (const bool deflated : {false, true}) {

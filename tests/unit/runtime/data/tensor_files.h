@@ -1,4 +1,4 @@
-// What the tests of data files share: a folder of their own, and files made by hand.
+// What the tests of data files share: a folder of their own, and hand-made files.
 #pragma once
 
 #include "runtime/base/file.h"

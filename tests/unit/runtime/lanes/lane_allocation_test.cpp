@@ -1,4 +1,4 @@
-// A step allocates nothing: every operator new and malloc of the process is counted over many runs.
+// A step allocates nothing: counts every operator new and malloc of the process over many runs.
 #include "tests/fixtures/training_plan.h"
 
 #include "sheaf/trace.h"
@@ -22,7 +22,7 @@ void count() {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !(defined(__has_feature) && (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)))
 #define SHEAF_COUNTS_MALLOC 1
-// glibc's own names behind malloc and its kin, so that all allocation, by whatever library, passes here.
+// glibc's own names behind malloc and its kin, so that every allocation, by whatever library, passes here.
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
@@ -107,7 +107,7 @@ TEST(LaneAllocation, RunsAllocateNothing) {
 
 TEST(LaneAllocation, TracedRunsAllocateNothing) {
   for (const char* devices : {"cpu", "cpu:0,cpu:1"}) {
-    const auto trace = std::make_shared<Trace>(1000);  // fewer operations than there are: slots are used again
+    const auto trace = std::make_shared<Trace>(1000);  // fewer operations than steps make: slots are reused
     EXPECT_EQ(allocations_of_runs(devices, 30, false, trace), 0) << devices;
     EXPECT_EQ(trace->steps(), 1010);
   }

@@ -1,5 +1,5 @@
-// Random programs on random device lists: whatever is partitioned, aliased, reordered or made in place, the result is
-// that of the host alone; and equal chunks give equal bits wherever they run.
+// Random programs on random device lists: whatever is partitioned, aliased, reordered or made in place, the result is that of
+// the host alone; and equal chunks give equal bits wherever they run.
 #include "tests/fixtures/plan_builder.h"
 #include "runtime/plan/op_list.h"
 

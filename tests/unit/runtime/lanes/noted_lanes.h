@@ -41,7 +41,7 @@ struct Lanes {
     last(lane).event = events.back().get();
     last(lane).signal = static_cast<int32_t>(programs[LaneId(lane)].operations.size());
   }
-  /// The last operation of `lane` waits for the last that signals on `other`.
+  /// The last operation of `lane` waits for the last one that signals on `other`.
   void wait(size_t lane, size_t other, Executable* decider = nullptr) {
     const LaneOperation& source = programs[LaneId(other)].operations.back();
     programs[LaneId(lane)].waits.push_back({LaneId(other), source.signal, source.event, decider});
@@ -61,7 +61,7 @@ struct Lanes {
   std::vector<std::unique_ptr<Executable>> merged;
 };
 
-/// A device that merges all operations whose names begin alike with "m", `most` at once.
+/// A device that merges operations whose names begin with the same "m…", `most` at once.
 class MergingDevice : public Device {
  public:
   const DeviceInfo& info() const override { return info_; }

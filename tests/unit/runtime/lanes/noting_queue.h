@@ -1,4 +1,4 @@
-// A queue that works at once but says that it doesn't, and notes what it is asked for.
+// A queue that works at once but claims not to, and notes the calls.
 #pragma once
 
 #include "runtime/device/operation.h"
@@ -76,7 +76,7 @@ class NotingQueue : public Queue {
     note(all);
   }
 
-  /// What was asked for since the last call.
+  /// The calls since the last call of this.
   std::vector<std::string> take() { return std::exchange(calls_, {}); }
   std::string problem, recording_problem;
   std::string unrecordable;  ///< what no recording may contain

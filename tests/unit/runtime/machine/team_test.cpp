@@ -1,4 +1,4 @@
-// Teams: every share is taken once, whoever takes it; a member that has no core holds nobody up.
+// Teams: every share is taken once, whoever takes it; a member without a core holds nobody up.
 #include "runtime/machine/openmp.h"
 #include "runtime/machine/team.h"
 #include "runtime/machine/thread_pool.h"

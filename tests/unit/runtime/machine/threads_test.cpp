@@ -1,4 +1,4 @@
-// What sheaf/model.h allows at once: sessions of one model in several threads, and binding there.
+// What sheaf/model.h allows at the same time: sessions of one model in several threads, and binding there.
 #include "runtime/machine/team.h"
 #include "runtime/plan/op_list.h"
 #include "tests/fixtures/session_run.h"
@@ -19,8 +19,8 @@ namespace {
 constexpr int kThreads = 4;
 constexpr int64_t kBatch = 2, kChannels = 96, kPixels = 9;
 
-/// Convolutions one after another, each with a weight that is reordered to a library's layout: work of a good many
-/// microseconds between new weights and a run's results.
+/// Consecutive convolutions, each with a weight that is reordered to a library's layout: many microseconds of work between new
+/// weights and a run's results.
 PlanBuilder convolutions() {
   PlanBuilder b;
   const Json window = {
@@ -47,7 +47,7 @@ struct Buffers {
   }
 };
 
-/// Weights of two kinds by turns.
+/// Weights of two kinds in turns.
 void set_weights(Model& model, int round) {
   std::vector<float> weight = numbers(kChannels * kChannels * 9);
   for (float& w : weight) w *= round % 2 ? -0.02F : 0.03F;
@@ -57,7 +57,7 @@ void set_weights(Model& model, int round) {
   ASSERT_TRUE(model.set_parameters(views));
 }
 
-/// Calls body(number) in as many threads.
+/// Calls body(number) in that many threads.
 template <typename Body>
 void in_threads(Body body) {
   std::vector<std::thread> threads;
@@ -145,7 +145,7 @@ TEST(Threads, OfTheRuntimeTakeNoSignals) {
     EXPECT_TRUE(blocked_signals("/proc/self/task/" + std::to_string(id)) & 1ULL << (SIGINT - 1));
     EXPECT_FALSE(blocked_signals("/proc/self/task/" + std::to_string(id)) & 1ULL << (SIGSEGV - 1)) << "a fault of its own";
   };
-  // A member may come too late for its share, which the caller takes then.
+  // A member may come too late for its share; the caller takes it then.
   for (int i = 0; i < 1000 && others == 0; ++i) Team::own().run(4, look, nullptr);
   EXPECT_GT(others, 0);
 }

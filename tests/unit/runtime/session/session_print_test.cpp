@@ -1,4 +1,4 @@
-// What a session says while it runs: lines of Print layers, warnings of gathers.
+// A session's output while it runs: lines of Print layers, warnings of gathers.
 #include "runtime/plan/op_list.h"
 #include "tests/fixtures/session_run.h"
 #include "tests/fixtures/variable_values.h"

@@ -127,7 +127,7 @@ TEST(Session, AValueThatIsOutputTwiceInputAndSlice) {
 }
 
 TEST(Session, RegionsInARowKeepTheirOrder) {
-  // Three regions on different devices; each reads what the last one gathered: waits in both directions.
+  // Three regions on different devices; each reads the last one's gathered result: waits in both directions.
   PlanBuilder b;
   int x = b.input("x", {b.batch(), 6});
   const int w = b.parameter("w", {6, 6}), bias = b.parameter("b", {6});
@@ -140,7 +140,7 @@ TEST(Session, RegionsInARowKeepTheirOrder) {
     x = b.gather(y, r, 0, {b.batch(), 6}, b.device(static_cast<int>(i % 3)), "net" + std::to_string(i));
   }
   b.output("y", x);
-  // Values were given names twice over by replicate(); make them unique.
+  // replicate() gave values the same names twice; this makes them unique.
   for (size_t i = 0; i < b.program.values.size(); ++i) b.program.values[i].name += "#" + std::to_string(i);
   const Model model = load(b);
   for (int64_t batch : {1, 2, 3, 8, 64}) {

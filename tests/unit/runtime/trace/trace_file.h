@@ -1,4 +1,4 @@
-// A trace file read back, with what every one must fulfil.
+// A trace file read back, with the properties that each must have.
 #pragma once
 
 #include "runtime/plan/plan.h"
@@ -82,7 +82,7 @@ struct TraceFile {
     check_flows();
   }
 
-  /// Slices of one track come one after another.
+  /// Slices of one track follow one another.
   void check_tracks() const {
     std::map<int, int64_t> ends;
     for (const Json& slice : slices) {

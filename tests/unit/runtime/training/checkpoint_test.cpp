@@ -1,4 +1,4 @@
-// Checkpoint files: what is written is read; what is damaged or hostile is refused with its place.
+// Checkpoint files: what is written is read; damaged or hostile files are refused with their place.
 #include "runtime/base/file.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/training/checkpoint_folder.h"
@@ -61,7 +61,7 @@ class Checkpoints : public Folder {
     EXPECT_TRUE(ok);
     return path("x.safetensors");
   }
-  /// The error of reading `file` as a checkpoint of the parameters; "" where it is one.
+  /// The error of reading `file` as a checkpoint of the parameters; "" if it is one.
   std::string refusal(const std::string& file) {
     const auto opened = CheckpointFile::open(folder(), file.substr(path("").size()));
     if (!opened) return to_string(opened.error());
@@ -73,8 +73,8 @@ class Checkpoints : public Folder {
     auto one = make_tensor(DType::float32, {1});
     const std::string content = json.dump();
     Checkpoint sound = sample(4);
-    // The checksum of the metadata is taken from a file that the program wrote with the same bytes: none can be made
-    // for those that it would not write, so they are summed here.
+    // The checksum of the metadata is taken from a file that the program wrote with the same bytes: it can't be obtained for
+    // bytes that the program would not write, so those are summed here.
     uint32_t crc = 0xFFFFFFFF;
     for (const char c : content) {
       crc ^= static_cast<unsigned char>(c);
@@ -117,7 +117,7 @@ TEST_F(Checkpoints, EveryByteIsGuarded) {
     if (error.empty()) ++unnoticed;
     else EXPECT_THAT(error, HasSubstr("d.safetensors: error: "));
   }
-  // Space around the JSON of the header is all that may change.
+  // Only the space around the header's JSON may change.
   EXPECT_LE(unnoticed, 8U);
   for (size_t size = 0; size < bytes.size(); size += 7) {
     std::ofstream(path("d.safetensors"), std::ios::binary) << bytes.substr(0, size);
@@ -241,7 +241,7 @@ TEST_F(Folders, FallsBackToTheOneBeforeAndSaysSo) {
   ASSERT_TRUE(found && *found);
   EXPECT_EQ((*found)->checkpoint.state.step, 2);
   EXPECT_THAT(told_, ElementsAre(HasSubstr("checkpoint-0000000003.safetensors: error: tensor 'w.momentum_buffer' is damaged")));
-  // The next one saved puts an end to those after it.
+  // Saving the next one removes those after it.
   ASSERT_TRUE(folder->save(sample(2), tensors()));
   EXPECT_THAT(steps(*folder), ElementsAre(2, 1));
   for (const auto& file : folder->list()) damage(folder->path_of(file));
@@ -291,8 +291,8 @@ TEST_F(Folders, ThatCannotBe) {
   }
 }
 
-// A process that does nothing but write checkpoints is killed at random moments: a sound one is always left, and it is
-// never older than the last that was finished.
+// A process that only writes checkpoints is killed at random moments: a sound one is always left, and it is never older than
+// the last that was finished.
 TEST_F(Folders, KilledAtAnyMoment) {
   constexpr int kKills = 60;
   std::mt19937 random(7);
@@ -320,7 +320,7 @@ TEST_F(Folders, KilledAtAnyMoment) {
     }
     ::close(finished[1]);
     int64_t last_finished = step, told = 0;
-    // Not before its first is finished in the very first round: until then there is nothing to lose.
+    // In the first round, not before the first checkpoint is finished: until then there is nothing to lose.
     if (kill_number == 0) {
       while (told <= 0) ASSERT_EQ(::read(finished[0], &told, sizeof told), static_cast<ssize_t>(sizeof told));
       last_finished = told;

@@ -40,7 +40,7 @@ Result<void> add_batch(const LossSection& loss, const HostTensor& output, const 
   return sheaf::add_batch(loss, inputs, sums);
 }
 
-/// What `metric` of `loss` comes to; NaN where it isn't told.
+/// The value of `metric` for `loss`; NaN if it isn't reported.
 double told(const LossSection& loss, const EvaluationSums& sums, Metric metric) {
   for (const auto& [name, value] : sums.metrics.results(loss, sums.loss / sums.weight))
     if (name == metric) return value;
@@ -216,7 +216,7 @@ TEST(HostLoss, MetricsAreToldWhereTheyAreAskedFor) {
   EXPECT_DOUBLE_EQ(accuracy(loss, kOutput, kTarget), 2.0 / 3);
   loss.metrics.clear();
   EXPECT_TRUE(std::isnan(accuracy(loss, kOutput, kTarget)));
-  // Yes and no: logits are on either side of 0, probabilities of 0.5.
+  // Yes and no: logits are on either side of 0, probabilities on either side of 0.5.
   const HostTensor z = tensor_of<float>(DType::float32, {2, 2}, {-200, 0.25F, 0.75F, 90});
   const HostTensor q = tensor_of<float>(DType::float32, {2, 2}, {0, 1, 1, 0.25F});
   loss = LossSection();

@@ -1,5 +1,5 @@
-// Random training programs on random device lists, compared bit by bit with a plain interpreter: variables read early and
-// late, updated by values made anywhere, by each other, in place or not, or not at all because the run fails.
+// Random training programs on random device lists, compared bit by bit with a plain interpreter: variables read early and late,
+// updated by values made anywhere, by each other, in place or not, or not at all because the run fails.
 #include "runtime/plan/op_list.h"
 #include "tests/fixtures/training_plan.h"
 #include "tests/fixtures/variable_values.h"
@@ -47,7 +47,7 @@ class RandomProgram {
     std::vector<std::vector<Triple>> values;  ///< by value: one, or one for each replica
   };
 
-  /// What the variables are after a run; as they were, if the loss isn't finite.
+  /// The variables after a run; unchanged if the loss isn't finite.
   std::vector<Triple> run(std::vector<Triple> variables, const Triple& input, int replicas, float& loss) const {
     State state{replicas, input, variables, {}};
     state.values.resize(b.plan.train.values.size());
@@ -67,7 +67,7 @@ class RandomProgram {
   static std::string name(size_t i) { return "w" + std::to_string(i); }
   int pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
 
-  /// A value outside of regions that `compute` gives.
+  /// A value outside regions, computed by `compute`.
   void add(int id, std::function<Triple(State&)> compute) {
     meaning_.push_back([id, compute](State& state) { state.values[size_t(id)] = {compute(state)}; });
     ids_.push_back(id);

@@ -75,7 +75,7 @@ class MailMessages : public Messages {
   std::vector<Operation> operations_;
 };
 
-/// Calls `work` as each rank of a world, on a thread of its own.
+/// Calls `work` as each rank of a world, each on its own thread.
 template <typename Work>
 void as_ranks(std::shared_ptr<Mail> mail, const Work& work, std::chrono::duration<double> silence = ProcessWorld::kSilence) {
   std::vector<std::thread> threads;

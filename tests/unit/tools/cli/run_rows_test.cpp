@@ -1,4 +1,4 @@
-// Rows in batches, and the `run` verb as a function: exit statuses, messages, what is left on disk.
+// Rows in batches, and the `run` verb as a function: exit statuses, messages, files left on disk.
 #include "tests/fixtures/plan_builder.h"
 #include "runtime/plan/op_list.h"
 

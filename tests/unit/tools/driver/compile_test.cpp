@@ -1,4 +1,4 @@
-// The compiler as a function: what its plans hold, and that its errors name the model's line.
+// The compiler as a function: the contents of its plans, and errors that name the model's line.
 #include "runtime/plan/op_list.h"
 #include "tests/paths/source_folder.h"
 #include "tools/driver/compile.h"

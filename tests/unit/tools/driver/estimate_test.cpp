@@ -1,4 +1,4 @@
-// Estimates of compiled models: right to the byte, complete in what they say.
+// Estimates of compiled models: right to the byte, and complete.
 #include "tests/paths/source_folder.h"
 #include "tools/driver/compile.h"
 #include "runtime/bind/binding.h"
@@ -48,7 +48,7 @@ TEST_P(EstimateOf, IsWhatRunsTake) {
     for (const bool trains : {false, true}) {
       if (trains && plan.train.steps.empty()) continue;
       SCOPED_TRACE(std::string(list) + (trains ? " train" : " infer"));
-      auto model = Model::from_plan(plan);  // what has been derived belongs to a model: a new one each time
+      auto model = Model::from_plan(plan);  // derived data belong to a model: a new one each time
       ASSERT_TRUE(model && model->initialise_parameters(0));
       const Estimate estimate = estimated(plan, trains ? plan.train : plan.infer, list, 6);
       BindingInfo info;
@@ -106,7 +106,7 @@ TEST(EstimateOfATrainingStep, FindsEachParametersGradient) {
 TEST(EstimateOfATrainingStep, CountsEveryOperation) {
   const Plan plan = plan_of("digits_cnn", false);  // without machine code: it needs none
   const Estimate infer = estimated(plan, plan.infer, "cpu:0", 10), train = estimated(plan, plan.train, "cpu:0", 10);
-  // A weight's gradient and an input's gradient take as much as the layer, but for the first layer's input.
+  // A weight's gradient and an input's gradient take as much as the layer, except for the first layer's input.
   EXPECT_GT(train.cost.flops, 2.3 * infer.cost.flops);
   EXPECT_LT(train.cost.flops, 3.3 * infer.cost.flops);
   EXPECT_NEAR(estimated(plan, plan.infer, "cpu:0", 20).cost.flops, 2 * infer.cost.flops, 0.01 * infer.cost.flops);

@@ -17,7 +17,7 @@ Result<Differentiable> differentiable(std::vector<std::string> of) {
   options.gradients = "train";
   options.gradients_of = std::move(of);
   SHEAF_ASSIGN(auto compiled, compile_text(kModel, options, "m.json"));
-  // As a file has it.
+  // In a file's form.
   SHEAF_ASSIGN(auto plan, SharedPlan::parse(compiled.plan.text(), "m.plan"));
   return Differentiable::from_plan(std::move(plan));
 }

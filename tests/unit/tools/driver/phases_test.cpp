@@ -1,4 +1,4 @@
-// What the compiler says of a training step's operations: the part of the step that they are of.
+// The compiler's phases of a training step's operations.
 #include "runtime/ops/traits.h"
 #include "tests/paths/source_folder.h"
 #include "tools/driver/compile.h"
@@ -22,7 +22,7 @@ bool contains(const std::vector<int>& values, int value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-/// The steps that `value` is made of, and those that they need.
+/// The steps that compute `value`, and those they need.
 void collect(const Program& program, int value, std::set<const Step*>& steps) {
   for (const Step& step : program.steps) {
     if (!contains(step.outputs, value) || !steps.insert(&step).second) continue;

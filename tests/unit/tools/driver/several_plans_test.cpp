@@ -18,7 +18,7 @@ Result<Model> model_of(const std::string& layer) {
 }
 
 TEST(SeveralPlans, EachRunsItsOwnKernels) {
-  // The kernels of all have the same name.
+  // All their kernels have the same name.
   std::vector<Session> sessions;
   for (const char* slope : {"0.5", "0.25", "2"}) {
     auto model = model_of(std::string(R"({"type": "LeakyReLU", "negative_slope": )") + slope + "}");

@@ -67,7 +67,7 @@ TEST(ClusterLinks, EfficiencyLiesBetweenItsPoints) {
 }
 
 TEST(LaneSimulation, TransfersHideBehindWhatIsLeftToCompute) {
-  // The first is sent while the second and third are computed, and is there in time.
+  // The first is sent while the second and third are computed, and arrives in time.
   EXPECT_DOUBLE_EQ(simulate({1, 1, 1, 1}, {transfer(2, 0, 3)}).seconds, 4);
   EXPECT_DOUBLE_EQ(simulate({1, 1, 1, 1}, {transfer(3, 0, 3)}).seconds, 5);
   // One after another, in their order.
@@ -75,7 +75,7 @@ TEST(LaneSimulation, TransfersHideBehindWhatIsLeftToCompute) {
   EXPECT_DOUBLE_EQ(two.seconds, 6);
   EXPECT_EQ(two.begun, (std::vector<int>{1, 3}));
   EXPECT_EQ(two.completed, (std::vector<int>{3, 3}));
-  // What nobody waits for still belongs to the step.
+  // Work that nobody waits for still belongs to the step.
   EXPECT_DOUBLE_EQ(simulate({1, 1}, {transfer(5, 1, 2)}).seconds, 7);
   // Before anything else.
   EXPECT_DOUBLE_EQ(simulate({1, 1}, {transfer(5, -1, 0)}).seconds, 7);

@@ -1,4 +1,4 @@
-// What is estimated is what a run takes, to the byte, and nothing is taken to find out.
+// An estimate equals what a run takes, to the byte, and takes nothing itself.
 #include "runtime/plan/op_list.h"
 #include "runtime/session/open_devices.h"
 #include "tests/sim/strict_machine.h"
@@ -81,12 +81,12 @@ TEST(EstimatedMemory, OfATrainingStepIsByClass) {
     auto trainer = Trainer::bind(*model, devices, 1000);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     expect_equal(estimate, trainer->binding().info());
-    // w and row, 3 floats each, and w.m: beside the arenas, once.
+    // w and row, 3 floats each, and w.m: outside the arenas, once.
     EXPECT_EQ(of(estimate.devices[0].lasting, Value::Purpose::parameters), 24u);
     EXPECT_EQ(of(estimate.devices[0].lasting, Value::Purpose::optimizer), 12u);
     size_t gradients = 0;
     for (const DeviceEstimate& device : estimate.devices) gradients += of(device.most, Value::Purpose::gradients);
-    // Each replica's dws, a block of 64 bytes; their sum lies over the first one.
+    // Each replica's dws, a block of 64 bytes; their sum is placed over the first one.
     EXPECT_EQ(gradients, 64u * size_t(std::max(count, 1)));
   }
 }
@@ -183,7 +183,7 @@ TEST(EstimatedTime, TwoDevicesShareTheWork) {
     std::vector<std::shared_ptr<Device>> entries(static_cast<size_t>(count), cpu_device());
     std::vector<std::string> names;
     for (int i = 0; i < count; ++i) names.push_back("cpu:" + std::to_string(i));
-    // 1 thread a lane, whatever the list: the work alone decides.
+    // 1 thread per lane, whatever the list: only the work decides.
     const DeviceSet devices(cpu_device(), entries, names, count);
     auto made = estimate(b.plan, b.plan.infer, names, devices, 1200, options);
     EXPECT_TRUE(made);

@@ -1,4 +1,4 @@
-// GPUs that aren't there: bindings are planned for them as for those that are.
+// Absent GPUs: bindings are planned for them as for present ones.
 #include "runtime/plan/names.h"
 #include "runtime/plan/op_list.h"
 #include "tests/paths/source_folder.h"
@@ -95,7 +95,7 @@ TEST(GpuModels, StandInTheDocumentationAsTheyAre) {
   }
 }
 
-/// Peaks are no one's to exceed, and who has more of both is never slower.
+/// Nobody exceeds a peak, and a GPU with more of both is never slower.
 TEST(PlannedGpu, TimesFollowFromTheDataSheet) {
   const Plan plan = two_layers().plan;
   std::map<std::string, double> seconds;

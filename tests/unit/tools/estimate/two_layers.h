@@ -5,7 +5,7 @@
 
 namespace sheaf {
 
-/// x → 37 → 64 → 19 on each replica: what lies between the layers is in the devices' arenas.
+/// x → 37 → 64 → 19 on each replica: values between the layers are in the devices' arenas.
 inline PlanBuilder two_layers() {
   PlanBuilder b;
   const int x = b.input("x", {b.batch(), 37});

@@ -1,4 +1,4 @@
-// What explain says of small plans, with and without devices, and what it says of names that nothing has.
+// explain's output for small plans, with and without devices, and for unknown names.
 #include "runtime/plan/op_list.h"
 #include "tools/explain/explain.h"
 #include "tools/explain/select.h"
@@ -104,7 +104,7 @@ TEST(Explain, bound_to_devices) {
   EXPECT_EQ(linear.inputs[0].tensor.dims, (std::vector<int64_t>{32, 37}));
   EXPECT_GE(linear.cost.flops, 2.0 * 32 * 37 * 19);
   EXPECT_GE(linear.cost.read_bytes, 4.0 * (32 * 37 + 37 * 19 + 19));
-  // Chunks are views of one memory: nothing runs for the scatter, and it says so.
+  // Chunks are views of one memory: nothing runs for the scatter, and explain says so.
   EXPECT_FALSE(all.layers[0].steps[0].idle.empty());
 }
 

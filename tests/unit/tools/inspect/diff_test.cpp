@@ -73,9 +73,9 @@ TEST(Diff, a_layer_that_came_and_one_that_went) {
   const GraphDiff difference = compared(before, after);
   EXPECT_THAT(with(difference, NodeChange::added), ElementsAre("gelu net.module.act"));
   EXPECT_THAT(with(difference, NodeChange::removed), ElementsAre("relu net.module.2"));
-  // What reads it reads another layer now: the convolution behind it, and the sum around that.
+  // Its readers read another layer now: the convolution after it, and the sum around that.
   EXPECT_EQ(with(difference, NodeChange::changed).size(), 2U);
-  // It is shown where it stood: right beside its successor in the same place.
+  // It is shown where it was: right beside its successor in the same place.
   size_t gone = 0, came = 0;
   for (size_t n = 0; n < difference.nodes.size(); ++n) {
     if (difference.nodes[n].change == NodeChange::removed) gone = n;

@@ -1,4 +1,4 @@
-// What the HTML page's script is given: parts of a training step, memory, a timeline, a difference.
+// The data of the HTML page's script: parts of a training step, memory, a timeline, a difference.
 #include "runtime/plan/op_list.h"
 #include "tools/estimate/memory_over_time.h"
 #include "tools/inspect/dump.h"

@@ -1,4 +1,4 @@
-// SVG and HTML: safe whatever a model calls its layers. tests/browser looks at pages in a browser.
+// SVG and HTML: safe whatever the names of a model's layers. tests/browser looks at pages in a browser.
 #include "tools/inspect/child_process.h"
 #include "tools/inspect/dump.h"
 #include "tools/inspect/format.h"

@@ -1,4 +1,4 @@
-// Reading traces: what is taken, what is passed over, and what is refused, with its place.
+// Reading traces: what is accepted, what is skipped, and what is refused, with its place.
 #include "tools/inspect/timeline.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a run tells: metrics, the bar, the plot.
+// A run's reports: metrics, the bar, the plot.
 #include "runtime/base/file.h"
 #include "tools/train/display.h"
 #include "tools/train/metrics_file.h"

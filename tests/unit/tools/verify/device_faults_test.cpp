@@ -1,4 +1,4 @@
-// Plans that are right, run wrongly: copies between memories that go astray.
+// Correct plans that are run wrongly: copies between memories that go astray.
 #include "runtime/plan/op_list.h"
 #include "tests/unit/tools/verify/faulty_device.h"
 #include "tests/unit/tools/verify/verified.h"

@@ -1,4 +1,4 @@
-// Plans that are compiled wrongly: each is found, and the layer named that is at fault.
+// Plans that are compiled wrongly: each fault is found, and the faulty layer named.
 #include "runtime/plan/op_list.h"
 #include "tests/unit/tools/verify/verified.h"
 
@@ -30,7 +30,7 @@ TEST(VerifyFaults, AMissingReduce) {
   for (Step& step : plan.train.steps) {
     if (step.op != Op::reduce || !layer.empty()) continue;
     layer = step.layer;
-    step.op = Op::first;  // replica 0's gradient alone
+    step.op = Op::first;  // only replica 0's gradient
   }
   const Divergence found = divergence(verified(plan, on("cpu:0-2", 7)));
   EXPECT_EQ(found.check, "operation");
@@ -42,7 +42,7 @@ TEST(VerifyFaults, AMissingReduce) {
   EXPECT_TRUE(verified(plan, on("cpu:0", 7)).passed());
 }
 
-/// Each replica takes its rows for the first ones.
+/// Each replica uses the first rows as its own.
 TEST(VerifyFaults, AWrongChunk) {
   const std::string text = perceptron(R"({"name": "fc1", "type": "Linear", "in_features": 5, "out_features": 3},
                                          {"name": "drop", "type": "Dropout", "p": 0.5})");
@@ -72,7 +72,7 @@ const char* const kTwoOutputs = R"({"sheaf": "1.0", "name": "m", "inputs": {"x":
                          {"name": "q", "type": "Linear", "inputs": ["a"], "in_features": 5, "out_features": 4}]}},
   "layers": [{"name": "net", "type": "DataParallel", "module": {"type": "Pair"}}], "outputs": ["net", "net:1"]})";
 
-/// Two gathers, each of what the other should have. On the plan's own terms that is consistent; the model says otherwise.
+/// Two gathers, each of the other's value. On the plan's own terms that is consistent; the model says otherwise.
 TEST(VerifyFaults, SwappedGathers) {
   Plan plan = compiled(kTwoOutputs);
   ASSERT_TRUE(compared(plan, unpartitioned(kTwoOutputs), on("cpu:0-2", 7)).passed());

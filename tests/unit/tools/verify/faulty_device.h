@@ -14,14 +14,14 @@
 
 namespace sheaf {
 
-/// Sees each copy into a device's memory before it is made, and may change it; false: it isn't made. Copies to the host, by
-/// which verification itself looks at values, are left alone.
+/// Sees each copy into a device's memory before it is made, and may change it; false: it isn't made. Copies to the host, which
+/// verification itself uses to read values, are left alone.
 using CopyFault = std::function<bool(char*& target, const char*& source, const CopyShape& shape)>;
 
 /// Sees each operation before it runs, and may change its operands. `inputs` are the first of `buffers`.
 using OperationFault = std::function<void(Op op, std::span<const TensorSpec> inputs, void* const* buffers)>;
 
-/// What a device of a test does wrong.
+/// The faults of a test's device.
 struct Faults {
   CopyFault copy;
   OperationFault operation;
@@ -34,7 +34,7 @@ struct PreparedOperation {
 };
 using PreparedOperations = std::map<const Executable*, PreparedOperation>;
 
-/// What the devices of a test have allocated, by where it ends.
+/// The allocations of a test's devices, by their end.
 class DeviceMemory {
  public:
   void add(void* begin, size_t bytes) {

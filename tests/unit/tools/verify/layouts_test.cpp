@@ -1,4 +1,4 @@
-// What the compiler states of the values in a region.
+// The compiler's statements about values in a region.
 #include "runtime/plan/op_list.h"
 #include "tests/unit/tools/verify/verified.h"
 

@@ -1,4 +1,4 @@
-// Plans that are right pass: every model that is small, on uneven chunks.
+// Correct plans pass: every small model, on uneven chunks.
 #include "tests/paths/source_folder.h"
 #include "tests/unit/tools/verify/verified.h"
 
@@ -62,8 +62,8 @@ TEST(VerifyLayers, RecurrentOnes) {
   }
 }
 
-/// On several devices some operations come earlier or later on a lane than in the program. Memory is planned for that order, and
-/// whoever runs one operation after another keeps to it.
+/// On several devices some operations come earlier or later on a lane than in the program. Memory is planned for that order,
+/// and a run of one operation after another keeps to it.
 TEST(VerifyLayers, OneRecurrentLayerBehindAnother) {
   const std::string text = R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 3, 4]}}, "layers": [
     {"name": "net", "type": "DataParallel", "module": {"type": "Sequential", "layers": [
@@ -87,7 +87,8 @@ TEST(VerifyLayers, BatchStatistics) {
   EXPECT_FALSE(compared(plan, unpartitioned(text), on("cpu:0,cpu:1", 7), {false, false}).passed());
 }
 
-/// Of a channel of equal numbers nothing is left but the rounding of their mean, which is that of the whole sum, always the same way.
+/// From a channel of equal numbers only the rounding of their mean remains, which is that of the whole sum, always in the same
+/// direction.
 TEST(VerifyLayers, StatisticsOfNumbersThatAreAllAlike) {
   const Plan plan = compiled(R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 2, 16, 16]}}, "layers": [
     {"name": "zero", "type": "Sub", "inputs": ["x", "x"]},

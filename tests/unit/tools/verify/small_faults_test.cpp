@@ -1,4 +1,4 @@
-// Faults of one row in a thousand: where sums are long and most of them right, they show all the same.
+// Faults of one row in a thousand are visible even if sums are long and mostly right.
 #include "runtime/plan/op_list.h"
 #include "tests/unit/tools/verify/faulty_device.h"
 #include "tests/unit/tools/verify/verified.h"
@@ -27,7 +27,7 @@ CopyFault without_last_row(size_t row_bytes) {
   };
 }
 
-/// Operations `op` of the second device take one of their rows for zero: the sum over rows is one short.
+/// Operations `op` of the second device treat one of their rows as zero: the sum over rows is one short.
 OperationFault without_a_row(Op op) {
   return [op](Op running, std::span<const TensorSpec> inputs, void* const* buffers) {
     if (running != op) return;
@@ -86,7 +86,7 @@ TEST(VerifySmallFaults, SumsThatLoseARow) {
   }
 }
 
-/// End to end the same faults show in the gradients and in what the optimiser makes of them.
+/// From end to end the same faults show in the gradients and in the optimiser's results.
 TEST(VerifySmallFaults, AreFoundEndToEnd) {
   for (Op op : {Op::linear_backward_weight, Op::linear_backward_data}) {
     const std::string text = perceptron(kLayers);

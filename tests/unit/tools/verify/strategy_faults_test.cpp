@@ -1,4 +1,4 @@
-// Plans of strategies with collectives that are wrong: each is found, and the layer named that is at fault.
+// Plans of strategies with wrong collectives: each fault is found, and the faulty layer named.
 #include "runtime/plan/op_list.h"
 #include "tests/unit/tools/verify/verified.h"
 
@@ -35,7 +35,7 @@ TEST(VerifyStrategies, ARightPlanHasNoFault) {
   EXPECT_TRUE(compared(plan, unpartitioned(perceptron(kLayers)), on("cpu:0-2", 7)).passed());
 }
 
-/// Each replica goes on with its own gradient.
+/// Each replica continues with its own gradient.
 TEST(VerifyStrategies, ADroppedSum) {
   Plan plan = replicated();
   Step& step = plan.train.steps[first_sum(plan)];
@@ -50,7 +50,7 @@ TEST(VerifyStrategies, ADroppedSum) {
   EXPECT_TRUE(verified(plan, on("cpu:0", 7)).passed());
 }
 
-/// What is a sum already is added up again: three times the gradient.
+/// A value that is a sum already is added up again: three times the gradient.
 TEST(VerifyStrategies, ADoubledSum) {
   Plan plan = replicated();
   const size_t at = first_sum(plan);
@@ -89,7 +89,7 @@ TEST(VerifyStrategies, MisorderedSums) {
   EXPECT_THAT(found.layer, HasSubstr("net.module."));
 }
 
-/// A mean over what isn't the whole batch: gradients of half the size on every replica, all alike.
+/// A mean over something other than the whole batch: gradients of half the size on every replica, all alike.
 TEST(VerifyStrategies, AWrongDivisor) {
   Plan plan = replicated();
   int changed = 0;
@@ -131,7 +131,7 @@ TEST_P(VerifyShares, ARightPlanHasNoFault) {
   EXPECT_TRUE(compared(plan, unpartitioned(perceptron(kLayers)), on("cpu:0-2", 7)).passed());
 }
 
-/// Each replica goes on with the share of its own gradient.
+/// Each replica continues with the share of its own gradient.
 TEST_P(VerifyShares, ADroppedSum) {
   Plan plan = with(GetParam());
   Step& step = *steps_of(plan, Op::reduce_scatter)[0];
@@ -142,7 +142,7 @@ TEST_P(VerifyShares, ADroppedSum) {
   EXPECT_THAT(found.explanation, HasSubstr("the replica's share should be elements 0 to "));
 }
 
-/// What is a sum already is gathered and added up again: three times the gradient.
+/// A value that is a sum already is gathered and added up again: three times the gradient.
 TEST_P(VerifyShares, ADoubledSum) {
   Plan plan = with(GetParam());
   Step again = *steps_of(plan, Op::reduce_scatter)[0], whole = again;
@@ -173,13 +173,13 @@ TEST_P(VerifyShares, MisorderedSums) {
   for (Step* step : steps_of(plan, Op::reduce_scatter))
     if (result_of(plan, *step).shape.size() == 2) sums.push_back(step);
   ASSERT_EQ(sums.size(), 2U);
-  // Both stand behind what they add up wherever they stand last.
+  // Both come after their operands if they come after the last of them.
   std::swap(sums[0]->outputs, sums[1]->outputs);
   const Divergence found = divergence(compared(plan, unpartitioned(kTwoAlike), on("cpu:0-2", 7)));
   EXPECT_THAT(found.layer, HasSubstr("net.module."));
 }
 
-/// A gather of what was updated gives what was there before.
+/// A gather of an updated value returns the old one.
 TEST(VerifyStrategies, AStaleGather) {
   Plan plan = with(Strategy::sharded);
   const Step& gather = *steps_of(plan, Op::all_gather)[0];
@@ -193,7 +193,7 @@ TEST(VerifyStrategies, AStaleGather) {
   EXPECT_THAT(found.layer, HasSubstr("net.module."));
 }
 
-/// A mean over what isn't the whole batch.
+/// A mean over something other than the whole batch.
 TEST_P(VerifyShares, AWrongDivisor) {
   Plan plan = with(GetParam());
   int changed = 0;
