@@ -22,7 +22,7 @@ PARSER.add_argument("--numerics", default="strict", choices=("strict", "fast"))
 
 
 def measured(options, plan):
-    """What a cache of its own holds once everything was measured: key → entry."""
+    """The contents of a cache of its own once everything was measured: key → entry."""
     with tempfile.TemporaryDirectory() as cache:
         subprocess.run([options.sheaf, "explain", plan, "--devices", options.devices, "--batch", str(options.batch), "--program",
                         options.program, "--numerics", options.numerics, "--tune", "full"],

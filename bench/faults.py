@@ -21,7 +21,7 @@ sys.path.insert(0, str(SOURCE / "tests/cli"))
 LIMIT = 10  # seconds
 STEPS = 60
 FAULTS = {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP, "crashed": signal.SIGSEGV, "told to end": signal.SIGTERM}
-SAID = {"killed": "rank {0}: its process", "stopped": "rank {0}: it has given no sign of life", "crashed": "rank {0}: its process", "told to end": "SIGTERM"}
+SAID = {"killed": "rank {0}: its process", "stopped": "rank {0}: it has given no sign of life|process {1} has been stopped", "crashed": "rank {0}: its process", "told to end": "SIGTERM|process rank {0} with PID"}
 
 
 def main():
@@ -32,7 +32,7 @@ def main():
     arguments = parser.parse_args()
     os.environ.setdefault("SHEAF", str(arguments.sheaf))
     os.environ.setdefault("SHEAF_SOURCE_DIR", str(SOURCE))
-    from worlds import World, alive  # which the environment tells what to run
+    from worlds import World, alive  # reads from the environment what to run
 
     chance = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as place:
@@ -47,7 +47,8 @@ def main():
             return [arguments.sheaf, "train", plans[strategy], "--devices", devices, "--steps", steps, *options, "--checkpoint", checkpoints, *more]
 
         def bits(checkpoints):
-            """The newest checkpoint's tensors, and all losses; beside them a checkpoint says how long the run took, on what."""
+            """The newest checkpoint's tensors, and all losses. Beside them a checkpoint records how long the run took,
+            and on what."""
             newest = sorted(checkpoints.glob("*.safetensors"), key=lambda file: int(file.stem.split("-")[1]))[-1].read_bytes()
             end = 8 + int.from_bytes(newest[:8], "little")
             header = json.loads(newest[8:end])
@@ -57,7 +58,7 @@ def main():
             return subprocess.run([str(part) for part in line], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
         run(*command("replicated", folder / "whole", "cpu:0"))
-        whole, failures, slowest = bits(folder / "whole"), 0, 0.0
+        whole, failures, hung, slowest = bits(folder / "whole"), 0, 0, 0.0
         begin = time.monotonic()
         calm = World([command("replicated", folder / "calm", "cpu:0")] * 3, cwd=folder)
         calm.end(120)
@@ -73,23 +74,27 @@ def main():
                 starting = not list(checkpoints.glob("*.safetensors"))
                 os.kill(processes[victim], FAULTS[fault])
                 at = time.monotonic()
-                done = world.end(60)
+                while any(rank != victim and alive(process) for rank, process in processes.items()) and time.monotonic() < at + 6 * LIMIT:
+                    time.sleep(0.01)
                 took = time.monotonic() - at
-                if fault == "stopped":  # whoever is stopped can't end: the launcher ends it
+                if fault == "stopped":  # a stopped process can't end: the launcher ends it
                     try:
                         os.kill(processes[victim], signal.SIGCONT)
                     except OSError:
                         pass
-                time.sleep(0.1)
+                try:
+                    done = world.end(LIMIT)
+                except AssertionError:  # Open MPI's launcher sometimes waits for itself when a process ends before it has joined
+                    done, hung = None, hung + 1
                 problems = [f"rank {rank} is still there" for rank, process in processes.items() if rank != victim and alive(process)]
                 if took > LIMIT:
                     problems.append(f"took {took:.1f} s")
-                late = done.status == 0  # it was done before the fault
-                # The launcher sees a process end too, names it and ends the others, sometimes before they have looked. Before a process has joined, it
-                # alone knows.
+                late = not done or done.status == 0  # it was done before the fault
+                # The launcher notices a process's end too, names it and ends the others, sometimes before they have
+                # noticed. Before a process has joined, only the launcher knows.
                 said = SAID[fault] + ("|process rank {0} with PID" if fault in ("killed", "crashed") else "") + ("|process rank {0} with PID|rank {0}: " if starting else "")
-                if not late and not re.search(said.format(victim), done.err):
-                    problems.append("says " + done.err[-600:])
+                if not late and not re.search(said.format(victim, processes[victim]), done.err):
+                    problems.append("says " + done.err[-3000:])
                 slowest = max(slowest, took)
                 devices = chance.choice(("cpu:0", "cpu:0,cpu:1", "cpu:0-2"))
                 run(*command(chance.choice(list(plans)), checkpoints, devices, more=("--resume",)))
@@ -105,7 +110,7 @@ def main():
             elif number % 20 == 19:
                 print(f"{number + 1} runs, {failures} failed, the slowest end took {slowest:.1f} s", flush=True)
             subprocess.run(["rm", "-rf", str(checkpoints)], check=False)
-    print(f"{arguments.runs} runs, {failures} failed, the slowest end took {slowest:.1f} s")
+    print(f"{arguments.runs} runs, {failures} failed, the slowest end took {slowest:.1f} s; the launcher itself hung {hung} times, after its ranks' end")
     raise SystemExit(1 if failures else 0)
 
 

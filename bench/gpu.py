@@ -22,7 +22,7 @@ MLPERF_RESNET50 = 7950  # images a second of one H200 in MLPerf Training's ResNe
 class GpuBench:
     def __init__(self, options, scratch, library_path):
         self.options, self.plans = options, scratch / "plans"
-        # For our programs alone: PyTorch has libraries of its own.
+        # Only for our programs: PyTorch has its own libraries.
         self.step = ["env", f"LD_LIBRARY_PATH={library_path}", scratch / "bin/bench-step"]
 
     def plan(self, model, precision):

@@ -39,7 +39,7 @@ def torch_side(folder, workers):
 
 
 def run(command):
-    """Standard output, and the largest resident set of the command, in MiB."""
+    """Standard output, and the command's largest resident set in MiB."""
     process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     out = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)

@@ -28,7 +28,7 @@ SMALL = {"hidden_size": 32, "d_model": 32, "n_embd": 32, "dim": 32, "embed_dim":
 
 
 def torchvision_models():
-    """One of each family, and the segmentation models: the smallest of each file by its number of parameters."""
+    """One of each family, and the segmentation models: the smallest of each file by number of parameters."""
     import torchvision
 
     smallest = {}
@@ -52,7 +52,7 @@ def torchvision_model(name):
 
 
 def timm_models():
-    """Of each of timm's files of models the one whose name promises the least."""
+    """From each of timm's files of models, the one whose name promises the least."""
     import timm
 
     words = ("test", "atto", "femto", "pico", "nano", "tiny", "xxs", "xs", "mini", "small", "18", "_s")
@@ -160,7 +160,7 @@ def distance(theirs, ours):
 
 
 def training_distance(module, arguments, keywords, devices):
-    """How far the losses of three SGD steps are off, relative: the mean square of the first output."""
+    """The relative error of the losses of three SGD steps: the mean square of the first output."""
     import sheaf
     import torch
 
@@ -193,7 +193,7 @@ def training_distance(module, arguments, keywords, devices):
 
 
 def tried(library, name, train):
-    """What became of one model: {"name", "outcome", …}."""
+    """The result for one model: {"name", "outcome", …}."""
     import sheaf
     import torch
 

@@ -34,7 +34,7 @@ def peer(options, side, name, program, *arguments):
 
 
 def from_cpp(options, name, program, folder):
-    """bench-step on the plan that Python makes of the model."""
+    """bench-step on the plan that Python compiles from the model."""
     binaries, model, plan = ROOT / options.build / "bin", folder / "model.json", folder / "model.plan"
     batch = subprocess.run(peer(options, "sheaf", name, program, "--save", model), check=True, stdout=subprocess.PIPE, text=True).stdout
     subprocess.run([binaries / "sheaf", "compile", model, "-o", plan], check=True)

@@ -1,6 +1,7 @@
-// Speeds of generated kernels on one thread, and how long compiling them takes. Prints a table; no test.
+// Speeds of generated kernels on one thread, and how long compiling them takes. Prints a table; not a test.
 #include "codegen/kernels/kernel_module.h"
 #include "ir/Scalars.h"
+#include "runtime/machine/memory_object.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/MLIRContext.h"
@@ -9,9 +10,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 using namespace sheaf;
 using namespace sheaf::kernels;
@@ -30,7 +28,7 @@ struct Row {
   std::string what;
   KernelUse use;
   std::vector<size_t> bytes;  ///< of each buffer
-  int64_t n;                  ///< value of the symbol, where there is one
+  int64_t n;                  ///< value of the symbol, if there is one
   double elements;            ///< per call, for the rate
 };
 
@@ -126,7 +124,7 @@ std::vector<Row> rows_of(KernelModule& module) {
   return rows;
 }
 
-void measure(void* handle, const Row& row) {
+void measure(const MemoryObject& object, const Row& row) {
   std::vector<void*> buffers;
   for (size_t bytes : row.bytes) {
     buffers.push_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
@@ -135,7 +133,7 @@ void measure(void* handle, const Row& row) {
   auto value_of = [&](const std::string&) { return &row.n; };
   int64_t work = must(evaluate(row.use.work, value_of));
   std::vector<int64_t> extents(row.use.extents.size(), row.n);
-  auto kernel = reinterpret_cast<KernelFunction>(dlsym(handle, row.use.name.c_str()));
+  auto kernel = reinterpret_cast<KernelFunction>(object.symbol(row.use.name));
   double best = 1e9;
   for (int repeat = 0; repeat < 7; ++repeat) {
     int calls = 0;
@@ -198,11 +196,7 @@ int main() {
   for (auto& [level, bytes] : must(module.compile())) {
     if (level == "x86-64-v4" && !__builtin_cpu_supports("x86-64-v4")) continue;
     std::printf("\n%s\n", level.c_str());
-    int fd = memfd_create(level.c_str(), 0);
-    if (write(fd, bytes.data(), bytes.size()) != ssize_t(bytes.size())) return 1;
-    void* handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW);
-    for (const Row& row : rows) measure(handle, row);
-    dlclose(handle);
-    close(fd);
+    const MemoryObject object = must(MemoryObject::load(bytes));
+    for (const Row& row : rows) measure(object, row);
   }
 }

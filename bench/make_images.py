@@ -11,7 +11,7 @@ from PIL import Image
 
 
 def picture(draw, width, height):
-    """Patches of several sizes over one another: some hundred kilobytes of JPEG at quality 90."""
+    """Overlapping patches of several sizes: some hundred kilobytes of JPEG at quality 90."""
     total = numpy.zeros((height, width, 3), "float32")
     for cells, weight in ((4, 90), (16, 50), (64, 30), (192, 18)):
         patch = draw.integers(0, 256, (cells, cells, 3), dtype=numpy.uint8)

@@ -7,15 +7,11 @@ Where one process has less of the machine than the other, that one waits, and wh
 share by trace stands the one by the clock: how much longer the same step takes than with a link a thousand times as fast, in turns, minima.
 """
 import argparse
-import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[1]
+from several import SOURCE, Training
 
 
 def main():
@@ -28,30 +24,20 @@ def main():
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("strategies", nargs="*", default=["replicated", "sharded", "fully_sharded"])
     arguments = parser.parse_args()
-    program = arguments.build.resolve() / "bin/sheaf"
-    os.environ.update(SHEAF=str(program), SHEAF_SOURCE_DIR=str(SOURCE))
-    sys.path.insert(0, str(SOURCE / "tests/cli"))
-    from worlds import Overlap, World, program_on_slow_links  # which the environment tells what to run
-
-    model = json.loads((SOURCE / f"models/{arguments.model}.json").read_text())
-    rows = arguments.batch * arguments.steps
-    data = [part for name in (*model["inputs"], *model["training"]["targets"]) for part in ("--data", f"{name}=random:{rows}")]
     print("| strategy | step, s | messages on the link, s | hidden, best step | median step | by the clock |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        links = {rate: program_on_slow_links(folder / str(rate), program, rate) for rate in (arguments.link, 1000 * arguments.link)}
+        links = {}
         for strategy in arguments.strategies:
-            plan = folder / f"{strategy}.plan"
-            subprocess.run([program, "compile", SOURCE / f"models/{arguments.model}.json", "--strategy", strategy, "-o", plan], check=True)
+            training = Training(arguments.build, folder, arguments.model, strategy, arguments.batch, arguments.steps)
+            from worlds import Overlap, program_on_slow_links  # which reads from the environment what to run
+
+            links = links or {rate: program_on_slow_links(folder / str(rate), training.program, rate) for rate in (arguments.link, 1000 * arguments.link)}
             seconds, messages, hidden = {rate: [] for rate in links}, [], []
             for _ in range(arguments.turns):
                 for rate, (copy, environment) in links.items():
-                    trace = folder / "trace.json"
-                    line = [copy, "train", plan, "--devices", "cpu:0", *data, "--batch-size", arguments.batch, "--steps", arguments.steps, "--trace", trace]
-                    done = World([line] * 2, cwd=folder, environment=environment).end(600)
-                    if done.status:
-                        raise SystemExit(done.err)
-                    found = Overlap(trace, rate)
+                    training.run(["cpu:0"] * 2, copy, environment)
+                    found = Overlap(training.trace, rate)
                     seconds[rate] += found.seconds
                     if rate == arguments.link:
                         messages += found.messages

@@ -12,7 +12,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1]
 SHEAF = sys.argv[1] if len(sys.argv) > 1 else SOURCE / "build/bin/sheaf"
 STRATEGIES = ["data_parallel", "replicated", "sharded", "fully_sharded"]
-# Shares of a link's bandwidth by the size of a message, assumed of all.
+# Shares of a link's bandwidth by message size, assumed for all links.
 EFFICIENCY = [[65536, 0.2], [1048576, 0.6], [16777216, 0.8]]
 
 
@@ -21,15 +21,16 @@ def link(gbytes, microseconds):
 
 
 def described(tflops, narrow, memory):
-    """GPUs without a data sheet in the program, with its assumptions: 0.7 of the arithmetic's peak in products, 0.47 in convolutions, 0.875 of the memory's."""
+    """GPUs whose data sheets the program doesn't have, with its assumptions: 0.7 of the arithmetic's peak in products,
+    0.47 in convolutions, 0.875 of the memory's."""
     convolutions = ("conv", "conv_backward_data", "conv_backward_weight")
     return {"flops_per_second": 0.7e12 * tflops, "bf16_flops_per_second": 0.7e12 * narrow, "bytes_per_second": 0.875e9 * memory, "core_bytes_per_second": 0.875e9 * memory,
             "operations": {op: 0.47e12 * tflops for op in convolutions}, "bf16_operations": {op: 0.47e12 * narrow for op in convolutions}}
 
 
 P100, V100 = described(10.6, 21.2, 732), described(15.7, 125, 900)  # NVIDIA's data sheets, SXM2 forms
-A100_NODES = {"device": "a100", "within": link(300, 3), "between": link(200, 8)}  # 1600 Gbit/s a node
-# model, precision, strategy, cluster, figures of its GPU, rows a GPU, (from, to) GPUs, published efficiency, source
+A100_NODES = {"device": "a100", "within": link(300, 3), "between": link(200, 8)}  # 1600 Gbit/s per node
+# model, precision, strategy, cluster, figures of its GPU, rows per GPU, (from, to) GPUs, published efficiency, source
 PUBLISHED = [
     ("resnet50", "bf16", "replicated", A100_NODES, None, 256, (1, 8), 6.72 / 8, "NVIDIA, DeepLearningExamples, ResNet50 v1.5 for PyTorch: DGX A100, mixed precision, 2470 and 16621 images/s"),
     ("resnet50", "f32", "replicated", {"device": "a100", "devices": 8, "within": link(20, 5), "between": link(6.25, 20)}, P100, 32, (8, 256), 0.90, "Goyal et al. 2017, by Sony's table (developer.nvidia.com, 2018): 256 P100, 50 Gbit/s Ethernet"),

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Turns:
-    """A program that says a line of its own, and then times one step for each line it is given."""
+    """A program that prints a line first, and then times one step for each line it is given."""
 
     def __init__(self, name, command):
         self.name, self.seconds, self.cpu_seconds = name, [], []
@@ -85,7 +85,7 @@ class Bench:
         return json.loads("".join(self.lines([self.sheaf, "bench", plan, "--devices", devices, "--batch", batch, "--json", *arguments])))
 
     def peers(self, name, *arguments, dtype="f32"):
-        """Commands of the peers that there are, by name: PyTorch's two ways and, in f32, JAX (bench/peers/NAME_….py)."""
+        """Commands of the available peers, by name: PyTorch's two ways and, in f32, JAX (bench/peers/NAME_….py)."""
         commands = []
         if self.torch:
             of_dtype = () if dtype == "f32" else ("--dtype", dtype)
@@ -97,7 +97,7 @@ class Bench:
 
     @staticmethod
     def lines(command):
-        """What a program that takes no turns prints."""
+        """The output of a program that takes no turns."""
         return subprocess.run([str(c) for c in command], check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
                               text=True).stdout.splitlines()
 
@@ -112,8 +112,8 @@ class Bench:
         return {p.name: statistics.median(p.cpu_seconds if self.options.threads == 1 else p.seconds) for p in running}
 
     def resnet18_next_to_peers(self, program, bars, dtype="f32"):
-        """A table of images a second: sheaf as `bars` names its numerics (None: no bar), PyTorch's two ways, and JAX.
-        `program`: infer or train; `dtype`: f32 or bf16 (autocast in PyTorch; no JAX)."""
+        """A table of images per second: sheaf with the numerics that `bars` names (None: no bar), PyTorch's two ways,
+        and JAX. `program`: infer or train; `dtype`: f32 or bf16 (autocast in PyTorch; no JAX)."""
         batch, plan, n_threads = self.options.batch, self.plan("models/resnet18.json", dtype), self.options.threads
         programs = [(f"sheaf {n}", self.ours(plan, "cpu:0", batch, "--program", program, "--numerics", n, "--threads",
                                              n_threads, "--turns")) for n in bars]

@@ -31,17 +31,14 @@ function(sheaf_precompile target)
   sheaf_unity(${target})
 endfunction()
 
-# Tests are compiled without optimisation: GoogleTest's templates take twice as long with it, and what is tested is in libraries.
-# Not under a sanitizer, where unoptimised frames are so large that a regular expression runs out of stack.
-if(NOT SHEAF_SANITIZE)
-  set(SHEAF_TEST_OPTIMISATION -O0)
-endif()
+# Tests are compiled without optimisation: GoogleTest's templates take twice as long with it, three times under a sanitizer, and what
+# is tested is in libraries.
 function(sheaf_precompile_test target)
   if(NOT TARGET sheaf_test_pch)
     sheaf_pch(sheaf_test_pch ${CMAKE_SOURCE_DIR}/cmake/test_pch.h nlohmann_json::nlohmann_json GTest::gtest GTest::gmock)
-    target_compile_options(sheaf_test_pch PRIVATE ${SHEAF_TEST_OPTIMISATION})
+    target_compile_options(sheaf_test_pch PRIVATE -O0)
   endif()
-  target_compile_options(${target} PRIVATE ${SHEAF_TEST_OPTIMISATION})
+  target_compile_options(${target} PRIVATE -O0)
   # As the header was: -fPIC, not a program's -fPIE.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC ${SHEAF_PCH_OPTIONS})

@@ -14,7 +14,7 @@ Json any_of(std::vector<Json> choices) { return {{"anyOf", std::move(choices)}};
 void add_bound(Json& schema, const char* name, double bound, bool excluded) {
   if (!std::isfinite(bound)) return;
   std::string key = excluded ? "exclusive" + std::string(1, static_cast<char>(std::toupper(name[0]))) + (name + 1) : name;
-  if (std::nearbyint(bound) == bound) {
+  if (std::nearbyint(bound) == bound && std::abs(bound) < 1e15) {
     schema[key] = static_cast<int64_t>(bound);
   } else {
     schema[key] = bound;

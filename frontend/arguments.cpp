@@ -48,7 +48,7 @@ std::optional<Json> one_integer(const ArgumentType& type, const JsonValue& value
   return Json(value.node->integer);
 }
 
-// A list of integers, each known and in range; `nulls` lets an item be null.
+// A list of integers, each known and in range; `nulls` allows null items.
 std::optional<Json> integer_list(const ArgumentType& type, const JsonValue& value, Problems& problems, bool nulls = false) {
   if (!value.is(Node::array) || value.node->items.empty()) return {};
   Json list = Json::array();
@@ -113,7 +113,7 @@ std::optional<Json> nested_scalars(const JsonValue& value, Problems& problems, s
   return list;
 }
 
-// A device as device_ids and output_device name it: an index, "cuda:k"; the host where `host` allows it.
+// A device in the form device_ids and output_device take: an index, "cuda:k", or the host if `host` allows it.
 std::optional<Json> one_device(const JsonValue& value, bool host) {
   if (value.is(Node::integer)) {
     int64_t lowest = host ? -1 : 0;
@@ -238,7 +238,7 @@ std::string phrase_of(const Argument& argument, int rank) {
 
 namespace {
 
-/// Whether an integer stands there that no argument takes.
+/// Whether there is an integer too large for any argument.
 bool is_too_large(const LocatedNode& node) {
   if (node.kind == Node::integer) return std::abs(node.number) > static_cast<double>(largest_integer);
   return node.kind == Node::array && std::ranges::any_of(node.items, is_too_large);
@@ -251,7 +251,7 @@ std::optional<Json> check_argument(const Argument& argument, int rank, const Jso
   auto found = canonical(argument, rank, value, problems);
   if (found) return found;
   static const std::string bounds =
-      "integers lie from -" + std::to_string(largest_integer) + " to " + std::to_string(largest_integer);
+      "integers range from -" + std::to_string(largest_integer) + " to " + std::to_string(largest_integer);
   refuse(value, what, phrase_of(argument, rank), problems, is_too_large(*value.node) ? bounds : argument.mend);
   return std::nullopt;
 }

@@ -9,7 +9,7 @@
 namespace sheaf::frontend {
 namespace {
 
-/// What packed data may unpack to: a small file must not fill the memory.
+/// The most that packed data may unpack to: a small file must not fill the memory.
 constexpr int64_t most_constant_elements = int64_t{1} << 26;
 
 template <typename T>
@@ -17,7 +17,7 @@ void append(std::string& bytes, T number) {
   bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-/// Adds one number; false where the dtype can't hold it.
+/// Adds one number; false if the dtype can't hold it.
 bool append_number(std::string& bytes, DType dtype, const Json& item) {
   const double number = item.is_boolean() ? static_cast<double>(item.get<bool>()) : item.get<double>();
   if (dtype == DType::float32) {
@@ -38,7 +38,7 @@ bool append_number(std::string& bytes, DType dtype, const Json& item) {
   return whole == static_cast<int32_t>(whole);
 }
 
-/// Nested lists as shape and bytes. Gives what is wrong with them, or nothing.
+/// Reads nested lists as shape and bytes. Returns what is wrong with them, or nothing.
 std::string flatten(const Json& value, DType dtype, size_t depth, std::vector<int64_t>& shape, std::string& bytes) {
   if (!value.is_array()) {
     if (depth < shape.size()) return "has lists of different depths";
@@ -78,7 +78,7 @@ void check_constant(LayerCheck& layer) {
     if (std::string problem = flatten(value, dtype, 0, sizes, bytes); !problem.empty()) return layer.refuse("value", problem);
     shape = sizes;
   } else {
-    if (shape.is_null()) return layer.refuse("shape", "is needed beside 'data'");
+    if (shape.is_null()) return layer.refuse("shape", "is needed with 'data'");
     double elements = 1;
     for (const Json& size : shape) elements *= size.get<double>();
     if (elements > static_cast<double>(most_constant_elements))

@@ -11,7 +11,7 @@ using NodeKind = LocatedNode::Kind;
 
 std::optional<int64_t> read_dimension(const LocatedNode& node, bool& has_batch, const std::string& owner, Problems& problems) {
   if (node.kind == NodeKind::string && node.string == "batch") {
-    if (has_batch) problems.add(node.place, "\"batch\" stands twice in the shape of " + owner);
+    if (has_batch) problems.add(node.place, "\"batch\" appears twice in the shape of " + owner);
     has_batch = true;
     return -1;
   }

@@ -1,4 +1,4 @@
-// Graphs and layers; types are in expand_types.cpp, modules in expand_modules.cpp.
+// Graphs and layers; expand_types.cpp has types, expand_modules.cpp modules.
 #include "frontend/expand.h"
 
 #include "frontend/device.h"
@@ -12,7 +12,7 @@ using NodeKind = LocatedNode::Kind;
 
 std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
 
-// "lstm:1" → {"lstm", 1}; the number is empty if there is no ':' or what follows is no small number.
+// "lstm:1" → {"lstm", 1}; the number is empty if there is no ':' or if no small number follows it.
 std::pair<std::string, std::optional<int>> split_output(const std::string& name) {
   size_t colon = name.find(':');
   if (colon == std::string::npos) return {name, 0};
@@ -33,7 +33,7 @@ Graph Expander::expand_model(const LocatedNode& root, const std::vector<std::str
   std::set<std::string> seen;
   for (size_t i = 0; i < graph.output_names.size(); ++i) {
     if (seen.insert(graph.output_names[i]).second || !outputs.is(NodeKind::array)) continue;
-    problems_.add(outputs.node->items[i].place, "'" + graph.output_names[i] + "' stands twice in the model's outputs");
+    problems_.add(outputs.node->items[i].place, "'" + graph.output_names[i] + "' appears twice in the model's outputs");
   }
   return graph;
 }
@@ -53,7 +53,7 @@ void count_values(Graph& graph) {
     if (ref.layer < 0) return;
     Layer& layer = graph.layers[static_cast<size_t>(ref.layer)];
     layer.values = std::max(layer.values, ref.output + 1);
-    // What is wrapped yields as many parts as are used of the whole, if its arguments alone don't tell their number.
+    // The wrapped layer has as many results as are used of the whole, if its arguments don't give their number.
     if (layer.type == "DataParallel" && layer.body) name_outputs_of_wrapped(*layer.body, layer.values);
   };
   for (const Layer& layer : graph.layers) std::ranges::for_each(layer.inputs, count);
@@ -116,7 +116,7 @@ void Expander::expand_layer(Building& building, const JsonValue& value, size_t p
     JsonValue names = forced_name ? JsonValue{} : member(value, "inputs", problems_);
     const JsonValue type = member(value, "type", problems_);
     const LayerType* leaf = type.is(NodeKind::string) ? find_layer_type(type.node->string) : nullptr;
-    // What is made of no inputs has none by default either.
+    // A layer without inputs has none by default either.
     const bool none_named = absent(names) || (names.is(NodeKind::array) && names.node->items.empty());
     if (leaf && leaf->most_inputs == 0 && none_named) inputs_known = true;
     else layer.inputs = read_inputs(building, names, "layer '" + layer.name + "'", inputs_known);
@@ -149,7 +149,7 @@ std::string Expander::read_name(const Building& building, const JsonValue& value
   TextPlace place = absent(name) ? value.place() : name.place();
   if (auto first = building.layer_of.find(text); first != building.layer_of.end()) {
     problems_.add(place,
-                  "the layer name '" + text + "' stands twice" +
+                  "the layer name '" + text + "' appears twice" +
                       (absent(name) ? " (a layer without a name is named by its position)" : ""),
                   {"the first is at " + problems_.text_of(building.places[first->second])});
   }

@@ -17,21 +17,22 @@ namespace sheaf::frontend {
 /// "share" entries as written; frontend/share.h ties them once all layers are known.
 struct ShareEntry {
   std::string layer_path;
-  /// Of the layer; without one, all parameters and buffers of the layer and of those in it are tied to those of `target`, a layer.
+  /// Of the layer; if empty, all parameters and buffers of the layer and of those inside it are tied to those of `target`, a
+  /// layer.
   std::optional<std::string> own;
   TextPlace own_place;
   std::string target;
   TextPlace target_place;
 };
 
-/// Gives what a DataParallel wraps, the only layer of `body`, at least `count` outputs, and names them.
+/// Gives the only layer of `body`, which a DataParallel wraps, at least `count` outputs, and names them.
 void name_outputs_of_wrapped(Graph& body, int count);
 
 class Expander {
  public:
-  /// Bounds on what a small file may expand to, and on what is looked up one by one.
+  /// Bounds on the expansion of a small file, and on what is looked up one by one.
   static constexpr size_t most_layers = 100'000;
-  static constexpr int most_outputs = 4096;  // of a layer whose arguments don't tell their number
+  static constexpr int most_outputs = 4096;  // of a layer whose arguments don't determine their number
   static constexpr int deepest = 200;
   static constexpr size_t most_parameters = 256;  ///< of a module
 
@@ -39,11 +40,11 @@ class Expander {
 
   /// The model's graph. `outputs` may be absent.
   Graph expand_model(const LocatedNode& root, const std::vector<std::string>& inputs);
-  /// Checks the modules that nothing used, their required parameters unknown.
+  /// Checks the modules that are never used, treating their required parameters as unknown.
   void check_unused_modules();
 
   const std::vector<ShareEntry>& shares() const { return shares_; }
-  /// False if a layer was left out or half known: what depends on all of them cannot be checked.
+  /// False if a layer was left out or is half known: anything that depends on all of them cannot be checked.
   bool complete() const { return complete_; }
 
  private:
@@ -53,7 +54,7 @@ class Expander {
     bool used = false;
     bool open = false;  // being expanded
   };
-  /// The DataParallel that a layer stands in.
+  /// The DataParallel that contains a layer.
   struct Region {
     std::string name;
     TextPlace place;
@@ -63,6 +64,7 @@ class Expander {
     std::string path;
     std::optional<DeviceRef> device;
     bool trainable = true;
+    bool xavier = false;
     const Region* region = nullptr;
     int depth = 0;
   };
@@ -79,10 +81,11 @@ class Expander {
   Graph expand_graph(Building building, const JsonValue& layers, const JsonValue& outputs, const Surroundings& around);
   void expand_layer(Building& building, const JsonValue& value, size_t position, const Surroundings& around,
                     const std::string* forced_name);
-  /// Fills in the layer by its type; the number of its outputs.
+  /// Fills in the layer by its type; returns the number of its outputs.
   int expand_type(Layer& layer, const JsonValue& value, bool inputs_known, const Surroundings& around,
                   const std::optional<DeviceRef>& own_device);
-  int expand_leaf(Layer& layer, const LayerType& type, const JsonValue& value, bool inputs_known);
+  int expand_leaf(Layer& layer, const LayerType& type, const JsonValue& value, bool inputs_known, Surroundings inside);
+  int expand_composed(Layer& layer, const LayerType& type, const JsonValue& value, Surroundings inside);
   int expand_sequential(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside);
   int expand_parallel(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside,
                       const std::optional<DeviceRef>& own_device);

@@ -11,7 +11,7 @@ namespace {
 
 using NodeKind = LocatedNode::Kind;
 
-// Fields of the layer that uses a module: a parameter of such a name could never be given.
+// Fields of a layer that uses a module: a parameter of that name could never be given.
 const std::vector<std::string>& taken_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all = layer_fields();
@@ -80,7 +80,7 @@ void Expander::check_module(const std::string& name, const LocatedMember& entry)
       }
       check_name(item.string, "input", item.place, problems_);
       if (std::ranges::find(module.inputs, item.string) != module.inputs.end()) {
-        problems_.add(item.place, "the input '" + item.string + "' stands twice");
+        problems_.add(item.place, "the input '" + item.string + "' appears twice");
       }
       module.inputs.push_back(item.string);
     }

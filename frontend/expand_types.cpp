@@ -1,4 +1,4 @@
-// What a layer's type makes of it: a leaf of the table, Sequential, DataParallel, or a module.
+// Expands a layer according to its type: a leaf of the table, Sequential, DataParallel, or a module.
 #include "frontend/declarations.h"
 #include "frontend/device.h"
 #include "frontend/expand.h"
@@ -24,6 +24,31 @@ std::string arity_phrase(int least, int most, int step) {
   if (most == any_number) return "at least " + counted(least, "input");
   if (least == most) return counted(least, "input");
   return std::to_string(least) + (step == 1 && most > least + 1 ? " to " : " or ") + counted(most, "input");
+}
+
+/// JSON that no file contains, all of it at one place.
+LocatedNode located(const Json& json, TextPlace place) {
+  LocatedNode node;
+  node.place = place;
+  if (json.is_boolean()) {
+    node.kind = NodeKind::boolean;
+    node.boolean = json.get<bool>();
+  } else if (json.is_number()) {
+    node.kind = json.is_number_integer() ? NodeKind::integer : NodeKind::number;
+    node.integer = json.is_number_integer() ? json.get<int64_t>() : 0;
+    node.number = json.get<double>();
+    node.string = json.dump();
+  } else if (json.is_string()) {
+    node.kind = NodeKind::string;
+    node.string = json.get<std::string>();
+  } else if (json.is_array()) {
+    node.kind = NodeKind::array;
+    for (const Json& item : json) node.items.push_back(located(item, place));
+  } else if (json.is_object()) {
+    node.kind = NodeKind::object;
+    for (const auto& [key, value] : json.items()) node.members.push_back({key, place, located(value, place)});
+  }
+  return node;
 }
 
 }  // namespace
@@ -56,7 +81,7 @@ int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_know
   if (layer.type == "Sequential") return expand_sequential(layer, value, inputs_known, inside);
   if (layer.type == "DataParallel") return expand_parallel(layer, value, inputs_known, inside, own_device);
   if (module != modules_.end()) return expand_module(layer, module->second, value, inputs_known, inside);
-  if (leaf) return expand_leaf(layer, *leaf, value, inputs_known);
+  if (leaf) return expand_leaf(layer, *leaf, value, inputs_known, inside);
   std::vector<std::string> known;
   if (!problems_.full()) {
     known = known_type_names();
@@ -67,7 +92,7 @@ int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_know
   return any_number;
 }
 
-int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& value, bool inputs_known) {
+int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& value, bool inputs_known, Surroundings inside) {
   std::string owner = type.name + " '" + layer.name + "'";
   CheckedArguments checked = check_arguments(type.arguments, type.spatial_rank, value, layer_fields(), owner, problems_);
   for (const auto& [name, place] : checked.places) layer.argument_locations[name] = problems_.locate(place);
@@ -77,7 +102,10 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
     complete_ = false;
     return type.outputs;
   }
+  layer.xavier = inside.xavier;
+  bool valid = true;
   auto refuse_argument = [&](const std::string& argument, std::string message) {
+    valid = false;
     auto place = checked.places.find(argument);
     problems_.add(place == checked.places.end() ? value.place() : place->second,
                   "'" + argument + "' of " + owner + " " + message);
@@ -86,6 +114,7 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
   std::function<void(const std::string&, std::string)> refuse = refuse_argument;
   LayerCheck check(layer.arguments, inputs_known && arity ? static_cast<int>(layer.inputs.size()) : any_number, refuse);
   if (type.check) type.check(check);
+  if (type.composed) return valid && arity ? expand_composed(layer, type, value, std::move(inside)) : type.outputs;
   const int outputs = outputs_of(type, layer.arguments);
   if (!type.parameters || !complete_) return outputs;
   double elements = 0;
@@ -101,6 +130,18 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
     complete_ = false;
   }
   return outputs;
+}
+
+/// The layers are where the composed layer is, for messages too.
+int Expander::expand_composed(Layer& layer, const LayerType& type, const JsonValue& value, Surroundings inside) {
+  const LocatedNode body = located(type.composed(layer.arguments), value.place());
+  const JsonValue module{&body, nullptr, {}, {}};
+  Building building;
+  for (const LocatedNode& input : body.find("inputs")->value.items) building.graph.inputs.push_back(input.string);
+  inside.xavier |= type.xavier;
+  layer.body = std::make_unique<Graph>(expand_graph(std::move(building), member(module, "layers", problems_), {}, inside));
+  if (layer.body->outputs.empty()) complete_ = false;
+  return type.outputs;
 }
 
 int Expander::expand_sequential(Layer& layer, const JsonValue& value, bool inputs_known, Surroundings inside) {
@@ -125,10 +166,10 @@ int Expander::expand_parallel(Layer& layer, const JsonValue& value, bool inputs_
   CheckedArguments checked = check_arguments(data_parallel_arguments(), 0, value, fields_and({"module"}), owner, problems_);
   for (const auto& [name, place] : checked.places) layer.argument_locations[name] = problems_.locate(place);
   layer.arguments = std::move(checked.values);
-  layer.device = own_device;  // a region is where its devices are: no container's default moves it
+  layer.device = own_device;  // a region runs on its devices: no container's default moves it
   if (inside.region) {
     problems_.add(value.place(),
-                  "a DataParallel stands inside DataParallel '" + inside.region->name +
+                  "a DataParallel is inside DataParallel '" + inside.region->name +
                       "': a replica has one device, so there is nothing to split over",
                   {"the outer one is at " + problems_.text_of(inside.region->place)});
     complete_ = false;

@@ -9,8 +9,8 @@ const std::vector<LayerType>& layer_types() {
   static const std::vector<LayerType> rows = [] {
     std::vector<LayerType> all;
     for (auto family : {linear_layers, convolution_layers, normalization_layers, activation_layers, pooling_layers,
-                        recurrent_layers, elementwise_layers, tensor_layers, value_layers, line_and_volume_pooling_layers,
-                        indexing_layers, reduction_layers, resampling_layers, padding_layers}) {
+                        recurrent_layers, transformer_layers, elementwise_layers, tensor_layers, value_layers,
+                        line_and_volume_pooling_layers, indexing_layers, reduction_layers, resampling_layers, padding_layers}) {
       for (LayerType& row : family()) all.push_back(std::move(row));
     }
     return all;
@@ -37,7 +37,7 @@ const LayerType* find_layer_type(const std::string& name) {
 }
 
 bool may_have_parameter(const LayerType& type, const std::string& name) {
-  // std::regex recurses once per character: a hostile name must not reach it.
+  // std::regex recurses once per character, so a hostile name must not reach it.
   constexpr size_t longest = 64;
   return !type.parameter_names.empty() && name.size() <= longest && std::regex_match(name, std::regex(type.parameter_names));
 }

@@ -8,7 +8,7 @@ LayerType activation(std::string name, std::string summary, std::vector<Argument
   return {.name = std::move(name), .summary = std::move(summary), .arguments = std::move(arguments)};
 }
 
-/// What it computes stands in ir/ElementFunctions.cpp.
+/// ir/ElementFunctions.cpp defines what it computes.
 LayerType function(std::string name, std::string summary, std::vector<Argument> arguments, std::string function) {
   return {.name = std::move(name),
           .summary = std::move(summary),
@@ -47,7 +47,7 @@ void check_hardtanh(LayerCheck& layer) {
 std::vector<LayerType> activation_layers() {
   Argument inplace = ignored("inplace");
   Argument dim = mended(typed("dim", ArgumentType::Kind::integer),
-                        "PyTorch's choice without 'dim' is deprecated; classes stand in dimension 1, features in -1");
+                        "PyTorch's choice without 'dim' is deprecated; classes are in dimension 1, features in -1");
   LayerType hardtanh = activation("Hardtanh", "clamp(x, min_val, max_val)",
                                   {number("min_val", Json(-1.0)), number("max_val", Json(1.0)), inplace});
   hardtanh.check = check_hardtanh;

@@ -1,5 +1,5 @@
-// Functions of one element of each input that have no class in torch.nn: arithmetic, comparisons, logic. What they compute
-// stands in ir/ElementFunctions.cpp, under the name given last.
+// Functions of one element of each input that have no class in torch.nn: arithmetic, comparisons, logic.
+// ir/ElementFunctions.cpp defines what they compute, under the name given last.
 #include "frontend/layer_table.h"
 
 namespace sheaf::frontend {
@@ -11,15 +11,14 @@ LayerType unary(std::string name, std::string summary, std::string function) {
   return {.name = std::move(name), .summary = std::move(summary), .function = std::move(function)};
 }
 
-/// Of two inputs, or of one and `number`.
+/// With two inputs, or with one and `number`.
 LayerType binary(std::string name, std::string summary, std::string function,
                  Argument number = typed("other", Kind::scalar, Json(nullptr))) {
   auto check = [argument = number.name](LayerCheck& layer) {
     if (layer.inputs == any_number) return;
     const bool given = !layer.arguments[argument].is_null();
     if (given == (layer.inputs == 2))
-      layer.refuse(argument.c_str(),
-                   given ? "stands for a second input, but there are two" : "is needed where there is one input");
+      layer.refuse(argument.c_str(), given ? "replaces a second input, but there are two" : "is needed with one input");
   };
   return {.name = std::move(name),
           .summary = std::move(summary),
@@ -76,6 +75,19 @@ std::vector<LayerType> elementwise_layers() {
       unary("Sign", "-1, 0 or 1", "sign"),
       unary("Sin", "sin x", "sin"),
       unary("Cos", "cos x", "cos"),
+      unary("Asin", "the angle in [-π/2, π/2] whose sine is x", "asin"),
+      unary("Acos", "the angle in [0, π] whose cosine is x", "acos"),
+      unary("Atan", "the angle in [-π/2, π/2] whose tangent is x", "atan"),
+      {.name = "Atan2",
+       .summary = "the angle in [-π, π] of the point with the coordinates y and x; two inputs, broadcast",
+       .least_inputs = 2,
+       .most_inputs = 2,
+       .function = "atan2"},
+      unary("Sinh", "(eˣ - e⁻ˣ) / 2", "sinh"),
+      unary("Cosh", "(eˣ + e⁻ˣ) / 2", "cosh"),
+      unary("Asinh", "log(x + √(x² + 1))", "asinh"),
+      unary("Acosh", "log(x + √(x² - 1))", "acosh"),
+      unary("Atanh", "log((1 + x) / (1 - x)) / 2", "atanh"),
       unary("Erf", "the error function", "erf"),
       unary("Floor", "the next integer below", "floor"),
       unary("Ceil", "the next integer above", "ceil"),

@@ -32,7 +32,7 @@ void check_pad(LayerCheck& layer) {
   }
 }
 
-/// One number for all sides, or one for each: before and after, the last dimension first.
+/// One number for all sides, or one for each: before and after, starting with the last dimension.
 void check_sides(LayerCheck& layer, size_t sides) {
   Json& padding = layer.arguments["padding"];
   if (padding.size() == 1) padding = Json(std::vector<int64_t>(sides, padding[0].get<int64_t>()));
@@ -58,8 +58,8 @@ void add_pads(std::vector<LayerType>& rows, const std::string& kind, const std::
 
 std::vector<LayerType> padding_layers() {
   std::vector<LayerType> rows;
-  add_pads(rows, "Zero", "larger by `padding` zeros, or smaller where it is negative", true);
-  add_pads(rows, "Constant", "larger by `padding` times `value`, or smaller where it is negative", true);
+  add_pads(rows, "Zero", "larger by `padding` zeros, or smaller if it is negative", true);
+  add_pads(rows, "Constant", "larger by `padding` times `value`, or smaller if it is negative", true);
   add_pads(rows, "Reflection", "larger by `padding` of x reflected at its borders");
   add_pads(rows, "Replication", "larger by `padding` of the borders' elements");
   add_pads(rows, "Circular", "larger by `padding` from the other end");
@@ -92,7 +92,7 @@ std::vector<LayerType> indexing_layers() {
        .arguments = {typed("dims", Kind::sizes)},
        .check = [](LayerCheck& layer) { check_dims(layer, "dims"); }},
       {.name = "Pad",
-       .summary = "larger by `pad` (before, after; the last dimension first), or smaller where it is negative",
+       .summary = "larger by `pad` (before, after; the last dimension first), or smaller if it is negative",
        .arguments = {typed("pad", Kind::integers), choice("mode", {"constant", "reflect", "replicate", "circular"}, "constant"),
                      number("value", Json(0.0))},
        .check = check_pad},
@@ -101,7 +101,7 @@ std::vector<LayerType> indexing_layers() {
        .summary = "without the dimensions `dim`, or without all, whose size is 1",
        .arguments = {nullable(typed("dim", Kind::sizes, Json(nullptr)))}},
       {.name = "IndexSelect",
-       .summary = "x, integers `[i…]` → entries of x along `dim`, in whose place the integers' dimensions stand",
+       .summary = "x, integers `[i…]` → entries of x along `dim`, with the integers' dimensions in its place",
        .arguments = {dim},
        .least_inputs = 2,
        .most_inputs = 2},
@@ -110,6 +110,17 @@ std::vector<LayerType> indexing_layers() {
        .arguments = {dim},
        .least_inputs = 2,
        .most_inputs = 2},
+      {.name = "Scatter",
+       .summary = "x, integers, source → torch.scatter: x, with the source's elements at the integers' places along `dim`; of "
+                  "several for one place, the last",
+       .arguments = {dim},
+       .least_inputs = 3,
+       .most_inputs = 3},
+      {.name = "ScatterAdd",
+       .summary = "the same, but the source's elements are added to x's",
+       .arguments = {dim},
+       .least_inputs = 3,
+       .most_inputs = 3},
   };
 }
 

@@ -14,7 +14,7 @@ void check_upsample(LayerCheck& layer) {
   }
   const std::string mode = a["mode"].get<std::string>();
   if (a["align_corners"].is_null()) a["align_corners"] = false;
-  if (layer.flag("align_corners") && mode.starts_with("nearest"))
+  if (layer.flag("align_corners") && (mode == "nearest" || mode == "nearest-exact"))
     layer.refuse("align_corners", "is not for mode '" + mode + "'");
 }
 

@@ -10,8 +10,8 @@
 namespace sheaf::frontend {
 namespace {
 
-/// Follows nlohmann's parser through the text: each of its events belongs to the next token here. The parser
-/// has already accepted that token, so all this has to know is where tokens begin and end.
+/// Follows nlohmann's parser through the text: each of its events belongs to the next token here. The parser has already
+/// accepted that token, so this only has to find where tokens begin and end.
 class Tokens {
  public:
   explicit Tokens(std::string_view text) : text_(text) {
@@ -94,7 +94,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     Frame& frame = open_.back();
     auto [first, fresh] = frame.keys.emplace(name, place);
     if (!fresh) {
-      problems_.add(place, "the key '" + name + "' stands twice in this object",
+      problems_.add(place, "the key '" + name + "' appears twice in this object",
                     {"the first is at " + problems_.text_of(first->second)});
     }
     frame.node->members.push_back({name, place, {}});
@@ -117,8 +117,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     bool duplicates = false;
   };
 
-  // The node that the event belongs to. Parents' vectors grow only at their ends and only while they are the
-  // innermost open node, so pointers to open nodes stay valid.
+  // The node that the event belongs to. Parents' vectors grow only at their ends, and only while they are the innermost open
+  // node, so pointers to open nodes stay valid.
   LocatedNode* add(LocatedNode::Kind kind) {
     TextPlace place = tokens_.next();
     if (++nodes_ > limits_.nodes) {
@@ -186,7 +186,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
 constexpr size_t longest = 60;  // of a value quoted in a message
 
-// "[0.9, 1.0]", or "a list of 40" where the items do not fit into a line.
+// "[0.9, 1.0]", or "a list of 40" if the items do not fit on a line.
 std::string describe_list(const LocatedNode& list) {
   if (list.items.empty()) return "an empty list";
   std::string text;

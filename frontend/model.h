@@ -33,9 +33,9 @@ struct ValueRef {
 
 struct Graph;
 
-/// One layer with its arguments under PyTorch's constructor names. Every argument is present (defaults
-/// filled in) and in its canonical form: a scalar where PyTorch takes "int or tuple" is expanded to one
-/// number per spatial dimension (`kernel_size: 3` of a Conv2d → [3, 3]); None is null.
+/// One layer with its arguments under PyTorch's constructor names. Every argument is present (defaults filled in) and in its
+/// canonical form: a scalar for PyTorch's "int or tuple" is expanded to one number per spatial dimension (`kernel_size: 3` of a
+/// Conv2d → [3, 3]); None is null.
 struct Layer {
   std::string name;  ///< within its graph
   std::string path;  ///< PyTorch's dotted name, `module.` included: the prefix of its parameters' names
@@ -44,12 +44,13 @@ struct Layer {
   Json arguments = Json::object();
   std::map<std::string, Location> argument_locations;
   std::vector<ValueRef> inputs;
-  int values = 1;                            ///< how many of its values are named: all up to the last one that is
-  std::optional<DeviceRef> device;           ///< own, or inherited from the innermost container that names one
+  int values = 1;                            ///< how many of its values are named: all up to the last named one
+  std::optional<DeviceRef> device;           ///< own, or inherited from the innermost container that has one
   std::map<std::string, std::string> share;  ///< own parameter ("weight") → full name of the one that it is tied to
-  bool trainable = true;                     ///< false: its own parameters are buffers, by its own or a container's word
+  bool trainable = true;                     ///< false: its own parameters are buffers, as it or a container says
   bool checkpoint = false;      ///< training computes its activations once more in the backward pass instead of keeping them
-  std::unique_ptr<Graph> body;  ///< Sequential, DataParallel, modules
+  bool xavier = false;          ///< its matrices begin with torch.nn.init.xavier_uniform_
+  std::unique_ptr<Graph> body;  ///< Sequential, DataParallel, modules, layers composed of others
 };
 
 /// Layers in order. A DataParallel's body has exactly one layer, named "module"; its path is
@@ -84,13 +85,14 @@ struct Training {
   Json optimizer = Json::object();       ///< {"type", …}, complete; "parameter_groups" with full names (parameter_groups.h)
   Json schedule;                         ///< null if absent
   std::optional<double> clip_grad_norm;
+  Json loss_scale;  ///< null if absent; a number, or torch.amp.GradScaler's arguments, complete
   std::vector<std::string> metrics;
   Location location;
 };
 
 struct Model {
   std::string file;
-  std::string text;  ///< the file's content: diagnostics of later stages quote its lines
+  std::string text;  ///< the file's content: later diagnostics quote its lines
   std::string name;
   std::vector<InputDecl> inputs;
   Graph graph;  ///< graph.inputs are the names of `inputs`
@@ -98,12 +100,11 @@ struct Model {
   std::optional<Training> training;
 };
 
-/// Number of values that a layer type yields (LSTM 3, GRU and RNN 2, MultiheadAttention 2, containers: their body's outputs).
+/// Number of values of a layer type (LSTM 3, GRU and RNN 2, MultiheadAttention 2, containers: their body's outputs).
 int output_count(const Layer& layer);
 
-/// Parses and checks a model file's text. All problems found are reported, each as FILE:LINE:COL, with the
-/// source line and, for unknown names, the nearest known one. Shapes of values are not checked here:
-/// that is shape inference's work on the nn dialect.
+/// Parses and checks a model file's text. Reports all problems found, each as FILE:LINE:COL, with the source line and, for
+/// unknown names, the nearest known one. Shapes of values are not checked here; shape inference does that on the nn dialect.
 Result<Model> parse_model(std::string file, std::string text);
 
 /// Reads FILE and parses it.

@@ -74,8 +74,7 @@ Json layer_schema() {
   return {{"type", "object"}, {"required", {"type"}}, {"properties", {{"type", {{"type", "string"}}}}}, {"allOf", cases}};
 }
 
-/// A layer of a module's type, or of a type that is a parameter: its further fields are that module's
-/// parameters.
+/// A layer whose type is a module or a parameter: its further fields are that module's parameters.
 Json module_call_schema() {
   Json properties = layer_properties("");
   for (const char* taken : {"outputs", "output", "layers", "module"}) properties[taken] = false;
@@ -171,6 +170,14 @@ Json parameter_group_schema() {
   return group;
 }
 
+Json loss_scale_schema() {
+  Json properties = Json::object();
+  add_arguments(properties, loss_scale_arguments(), 0, false);
+  Json fixed = properties["init_scale"];
+  fixed.erase("default");
+  return {{"anyOf", {fixed, object_schema(std::move(properties), {})}}};
+}
+
 Json training_schema() {
   return object_schema(
       {{"targets", ref("declarations")},
@@ -178,6 +185,7 @@ Json training_schema() {
        {"optimizer", signature_schema(optimizers(), {{"parameter_groups", list_schema(ref("parameter_group"), 0)}})},
        {"schedule", ref("schedule")},
        {"clip_grad_norm", {{"type", "number"}, {"exclusiveMinimum", 0}}},
+       {"loss_scale", loss_scale_schema()},
        {"metrics", list_schema({{"enum", metrics()}}, 0)}},
       {"loss", "optimizer"});
 }

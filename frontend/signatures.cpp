@@ -4,6 +4,7 @@
 #include "runtime/plan/metric.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace sheaf::frontend {
 namespace {
@@ -19,12 +20,12 @@ Argument numbers(std::string name, size_t count, double maximum, Json fallback) 
   return argument;
 }
 
-/// A tensor of PyTorch's in one dimension.
+/// A one-dimensional tensor in PyTorch.
 Argument weights(std::string name) { return nullable(typed(std::move(name), Kind::numbers, Json(nullptr))); }
 
 Argument reduction() { return choice("reduction", {"mean", "sum"}, "mean"); }
 
-// How PyTorch runs its update, without effect on the result.
+// How PyTorch runs its update; no effect on the result.
 void add_implementation_flags(std::vector<Argument>& arguments) {
   for (const char* name : {"foreach", "fused"}) arguments.push_back(ignored(name, nullptr));
   for (const char* name : {"capturable", "differentiable"}) arguments.push_back(fixed(name, false));
@@ -42,7 +43,7 @@ Signature adam(std::string name, double weight_decay) {
                                      boolean("amsgrad", false)});
 }
 
-/// `interval` is ours: with what it goes on, in PyTorch what the training script calls its step() after.
+/// `interval` is sheaf's own: what advances the schedule; in PyTorch, the training script decides when to call step().
 Signature schedule(std::string name, std::vector<Argument> arguments) {
   arguments.push_back(choice("interval", {"epoch", "step"}, "epoch"));
   arguments.push_back(fixed("last_epoch", -1));
@@ -59,7 +60,7 @@ Signature one_cycle() {
            choice("interval", {"step"}, "step"), fixed("last_epoch", -1)}};
 }
 
-/// `monitor` is ours: what the training script gives its step(). It goes on with epochs alone.
+/// `monitor` is sheaf's own: the value the training script passes to step(). The schedule advances only by epochs.
 Signature plateau() {
   std::vector<std::string> monitors = {"train_loss", "eval_loss"};
   for (const MetricRow& row : metric_rows()) monitors.push_back("eval_" + row.name);
@@ -120,12 +121,30 @@ const std::vector<Signature>& losses() {
       {"HingeEmbeddingLoss", {number("margin", Json(1.0)), reduction()}, usual},
       {"MarginRankingLoss", {number("margin", Json(0.0)), reduction()}, two},
       {"CosineEmbeddingLoss", {number("margin", Json(0.0)), reduction()}, two},
+      {"CTCLoss",
+       {integer("blank", 0, Json(0)), reduction(), boolean("zero_infinity", false)},
+       {{"log_probs"}, {"targets", true}, {"input_lengths", true}, {"target_lengths", true}}},
       {"TripletMarginLoss",
        {above_zero("margin", Json(1.0)), above_zero("p", Json(2.0)), number("eps", Json(1e-6)), boolean("swap", false),
         reduction()},
        {{"anchor"}, {"positive"}, {"negative"}}},
   };
   return table;
+}
+
+const std::vector<Argument>& loss_scale_arguments() {
+  static const std::vector<Argument> arguments = [] {
+    Argument init = above_zero("init_scale", Json(65536.0)), growth = above_zero("growth_factor", Json(2.0)),
+             backoff = above_zero("backoff_factor", Json(0.5));
+    init.type.maximum = std::numeric_limits<float>::max();
+    growth.type.minimum = 1;
+    backoff.type.maximum = 1;
+    growth.type.minimum_excluded = backoff.type.maximum_excluded = true;
+    Argument interval = positive("growth_interval", Json(2000));
+    interval.type.maximum = 1 << 24;  // it is counted in float32
+    return std::vector<Argument>{init, growth, backoff, interval};
+  }();
+  return arguments;
 }
 
 const std::vector<Signature>& optimizers() {

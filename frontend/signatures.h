@@ -1,4 +1,4 @@
-// The tables beside the layers': distributions, losses, optimizers, schedules. PyTorch's names and defaults.
+// The tables besides the layers': distributions, losses, optimizers, schedules. Names and defaults are PyTorch's.
 #pragma once
 
 #include "frontend/arguments.h"
@@ -8,7 +8,7 @@
 
 namespace sheaf::frontend {
 
-/// What a loss takes: an output of the model or a target, unless the model file's "inputs" say otherwise.
+/// An input of a loss: an output of the model or a target, unless the model file's "inputs" say otherwise.
 struct LossInput {
   std::string name;  ///< PyTorch's name of forward()'s parameter
   bool target = false;
@@ -26,8 +26,11 @@ const std::vector<Signature>& optimizers();
 const std::vector<Signature>& schedules();
 const std::vector<std::string>& metrics();
 
-/// Checks {"type": NAME, arguments…} against `table`; the canonical object {"type", every argument} or empty
-/// with problems added. `what` is "loss", `reserved` are further fields that belong to the caller.
+/// What "loss_scale" takes where it isn't a number: torch.amp.GradScaler's arguments.
+const std::vector<Argument>& loss_scale_arguments();
+
+/// Checks {"type": NAME, arguments…} against `table`; returns the canonical object {"type", every argument}, or nothing with
+/// problems added. `what` is "loss"; `reserved` lists further fields that belong to the caller.
 std::optional<Json> check_signature(const std::vector<Signature>& table, const std::string& what, const LocatedNode& node,
                                     std::vector<std::string> reserved, Problems& problems);
 

@@ -21,6 +21,12 @@ std::string roles_text(const std::vector<LossInput>& roles) {
   return text;
 }
 
+std::vector<std::string> outputs_and_targets(const Model& model, const Training& training) {
+  std::vector<std::string> names = model.graph.output_names;
+  for (const InputDecl& target : training.targets) names.push_back(target.name);
+  return names;
+}
+
 /// Unless the loss takes none, by its type or by its "inputs".
 bool needs_targets(const LocatedNode& training) {
   const LocatedMember* loss = training.find("loss");
@@ -31,22 +37,20 @@ bool needs_targets(const LocatedNode& training) {
          (row == losses().end() || std::ranges::count(row->inputs, true, &LossInput::target) > 0);
 }
 
-/// Of a loss without "inputs": the model's outputs and the targets in their order, where they are as many as it takes.
+/// For a loss without "inputs": the model's outputs and the targets in their order, if there are as many as it takes.
 void default_loss_inputs(const LocatedNode& loss, const std::vector<LossInput>& roles, const Model& model, bool outputs_known,
                          Training& training, Problems& problems) {
   const std::vector<std::string>& outputs = model.graph.output_names;
   const auto wanted = static_cast<size_t>(std::ranges::count(roles, true, &LossInput::target));
-  if (!outputs_known || (wanted > 0 && training.targets.empty())) return;  // a message says it
+  if (!outputs_known || (wanted > 0 && training.targets.empty())) return;  // already reported
   if (outputs.size() + wanted == roles.size() && training.targets.size() == wanted) {
     size_t output = 0, target = 0;
     for (const LossInput& role : roles)
       training.loss_inputs.push_back(role.target ? training.targets[target++].name : outputs[output++]);
     return;
   }
-  std::vector<std::string> known = outputs;
-  for (const InputDecl& target : training.targets) known.push_back(target.name);
   problems.add(loss.place, "the loss needs 'inputs': which outputs and targets are its " + roles_text(roles),
-               {"there are " + quoted_list(known)});
+               {"there are " + quoted_list(outputs_and_targets(model, training))});
 }
 
 /// "inputs" of the loss, one for each of `roles`: model outputs, targets, or the model's own inputs.
@@ -58,8 +62,7 @@ void read_loss_inputs(const LocatedNode& loss, const std::vector<LossInput>& rol
     return refuse({&inputs->value, nullptr, {}, {}}, "'inputs' of the loss",
                   "a list of " + std::to_string(roles.size()) + " names: " + roles_text(roles), problems);
   }
-  std::vector<std::string> known = model.graph.output_names;
-  for (const InputDecl& target : training.targets) known.push_back(target.name);
+  std::vector<std::string> known = outputs_and_targets(model, training);
   for (const InputDecl& input : model.inputs) known.push_back(input.name);
   bool uses_output = false;
   for (const LocatedNode& item : inputs->value.items) {
@@ -72,7 +75,7 @@ void read_loss_inputs(const LocatedNode& loss, const std::vector<LossInput>& rol
     if (!outputs_known || std::ranges::find(known, item.string) != known.end()) continue;
     problems.add(item.place, "the loss takes outputs of the model, targets and inputs; '" + item.string + "' is none of them" +
                                  suggestion(item.string, known));
-    uses_output = true;  // the message above says it
+    uses_output = true;  // already reported above
   }
   if (outputs_known && !uses_output)
     problems.add(inputs->value.place, "the loss takes no output of the model",
@@ -107,7 +110,7 @@ void read_optimizer(const LocatedNode& node, const Graph* graph, Training& train
 
 std::optional<Json> read_schedule(const LocatedNode& node, bool whole, Problems& problems);
 
-/// The schedules that take turns: one more than the milestones at which the next one begins.
+/// The schedules that take turns: one more than the milestones, at each of which the next one begins.
 bool read_schedulers(const LocatedNode& node, Json& sequence, Problems& problems) {
   const LocatedMember* entry = node.find("schedulers");
   if (!entry || entry->value.kind != NodeKind::array || entry->value.items.empty()) {
@@ -132,7 +135,7 @@ bool read_schedulers(const LocatedNode& node, Json& sequence, Problems& problems
   return complete;
 }
 
-/// `whole`: not one of a sequence, whose 'interval' is the sequence's.
+/// `whole`: not one of a sequence, whose 'interval' is the sequence's own.
 std::optional<Json> read_schedule(const LocatedNode& node, bool whole, Problems& problems) {
   const LocatedMember* type = node.kind == NodeKind::object ? node.find("type") : nullptr;
   const bool sequence = type && type->value.kind == NodeKind::string && type->value.string == "SequentialLR";
@@ -150,11 +153,11 @@ std::optional<Json> read_schedule(const LocatedNode& node, bool whole, Problems&
   }
   if (whole) return sequence && !read_schedulers(node, *schedule, problems) ? std::nullopt : std::move(schedule);
   if (sequence || (*schedule)["type"] == "OneCycleLR" || (*schedule)["type"] == "ReduceLROnPlateau") {
-    problems.add(type->value.place, "a " + type->value.string + " can't stand in a SequentialLR");
+    problems.add(type->value.place, "a " + type->value.string + " can't be part of a SequentialLR");
     return std::nullopt;
   }
   if (const LocatedMember* interval = node.find("interval")) {
-    problems.add(interval->place, "'interval' belongs to the SequentialLR, whose schedulers go on together");
+    problems.add(interval->place, "'interval' belongs to the SequentialLR, whose schedulers advance together");
     return std::nullopt;
   }
   schedule->erase("interval");
@@ -172,7 +175,7 @@ void read_metrics(const LocatedNode& node, Training& training, Problems& problem
     if (row == metric_rows().end()) {
       problems.add(item.place, "unknown metric '" + item.string + "'" + suggestion(item.string, metrics()));
     } else if (!training.loss_type.empty() && std::ranges::find(row->losses, training.loss_type) == row->losses.end()) {
-      problems.add(item.place, "'" + item.string + "' can't be told with " + training.loss_type,
+      problems.add(item.place, "'" + item.string + "' can't be computed with " + training.loss_type,
                    {"expected one of the losses " + quoted_list(row->losses)});
     } else {
       training.metrics.push_back(item.string);
@@ -180,12 +183,25 @@ void read_metrics(const LocatedNode& node, Training& training, Problems& problem
   }
 }
 
-/// A schedule that goes by a metric needs it measured.
+/// A schedule that follows a metric needs it measured.
 void check_monitor(const LocatedMember& entry, const Training& training, Problems& problems) {
   const std::string monitor = training.schedule.value("monitor", "");
   for (const MetricRow& row : metric_rows()) {
     if (monitor != "eval_" + row.name || std::ranges::find(training.metrics, row.name) != training.metrics.end()) continue;
-    problems.add(entry.place, "the schedule goes by " + monitor + ", which needs \"metrics\": [\"" + row.name + "\"]");
+    problems.add(entry.place, "the schedule follows " + monitor + ", which needs \"metrics\": [\"" + row.name + "\"]");
+  }
+}
+
+/// A number: the scale for good. An object: one that adapts.
+void read_loss_scale(const LocatedNode& node, Training& training, Problems& problems) {
+  const JsonValue value{&node, nullptr, {}, {}};
+  if (node.kind == NodeKind::object) {
+    CheckedArguments checked = check_arguments(loss_scale_arguments(), 0, value, {}, "'loss_scale'", problems);
+    if (checked.complete) training.loss_scale = std::move(checked.values);
+  } else if (auto scale = check_argument(
+                 mended(loss_scale_arguments().front(), "an object, such as {}, makes it adapt as torch.amp.GradScaler does"),
+                 0, value, "'loss_scale'", problems)) {
+    training.loss_scale = std::move(*scale);
   }
 }
 
@@ -198,7 +214,8 @@ Training read_training(const LocatedNode& node, const Model& model, bool outputs
     refuse({&node, nullptr, {}, {}}, "'training'", "an object", problems);
     return training;
   }
-  check_fields(node, {"targets", "loss", "optimizer", "schedule", "clip_grad_norm", "metrics"}, "'training'", problems);
+  check_fields(node, {"targets", "loss", "optimizer", "schedule", "clip_grad_norm", "loss_scale", "metrics"}, "'training'",
+               problems);
   for (const char* field : {"targets", "loss", "optimizer"}) {
     if (!node.find(field) && (field != std::string("targets") || needs_targets(node)))
       problems.add(node.place, "'training' needs '" + std::string(field) + "'");
@@ -222,6 +239,7 @@ Training read_training(const LocatedNode& node, const Model& model, bool outputs
     auto norm = check_argument(clip, 0, {&entry->value, nullptr, {}, {}}, "'clip_grad_norm'", problems);
     if (norm) training.clip_grad_norm = norm->get<double>();
   }
+  if (auto* entry = node.find("loss_scale")) read_loss_scale(entry->value, training, problems);
   return training;
 }
 

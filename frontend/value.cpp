@@ -13,7 +13,7 @@ JsonValue resolve(const LocatedNode& node, const Scope* scope, Problems& problem
   if (node.kind != LocatedNode::Kind::string || !node.string.starts_with('$')) return {&node, scope, node.place, {}};
   JsonValue unknown{nullptr, nullptr, node.place, node.string};
   if (!scope) {
-    problems.add(node.place, "'" + node.string + "' stands outside a module: only a module has parameters");
+    problems.add(node.place, "'" + node.string + "' is outside a module: only a module has parameters");
     return unknown;
   }
   auto found = scope->parameters.find(node.string.substr(1));

@@ -1,4 +1,4 @@
-// The rows. Definitions are torch's; at kinks the derivatives are those that autograd takes.
+// The rows. Definitions are torch's; at kinks the derivatives are those autograd takes.
 #include "ir/ElementFunctions.h"
 
 #include "mlir/IR/Block.h"
@@ -58,7 +58,7 @@ F by_channel(F row) {
 }
 
 std::vector<F> arithmetic() {
-  // Of equal operands of a minimum or maximum each has half of the gradient.
+  // When the operands of a minimum or maximum are equal, each gets half of the gradient.
   auto share = [](E dy, E wins, E ties) { return select(wins, dy, select(ties, dy * 0.5, 0)); };
   return {
       of_integers_too(binary(
@@ -96,7 +96,7 @@ std::vector<F> arithmetic() {
                                [](E dy, E x, E, N n) { return n[0] == 0 ? dy * 0.0 : dy * (pow(x, n[0] - 1) * n[0]); }))),
       of_integers_too(unary(
           "abs", [](E x, N) { return absolute(x); }, [](E dy, E x, E, N) { return dy * sign(x); })),
-      // |x| to the power of p, and the p-th root of a sum of such powers: a norm, whose slope at 0 is 0.
+      // |x| to the power of p, and the p-th root of a sum of such powers: a norm whose slope at 0 is 0.
       wide(with_numbers(1, unary(
                                "power_of_size", [](E x, N n) { return pow(absolute(x), n[0]); },
                                [](E dy, E x, E, N n) {
@@ -145,6 +145,30 @@ std::vector<F> transcendental() {
       unary(
           "erf", [](E x, N) { return erf(x); },
           [](E dy, E x, E, N) { return dy * (2 * std::numbers::inv_sqrtpi) * exp(-(x * x)); }),
+  };
+}
+
+std::vector<F> inverse_and_hyperbolic() {
+  return {
+      wide(unary(
+          "asin", [](E x, N) { return asin(x); }, [](E dy, E x, E, N) { return dy / sqrt(1.0 - x * x); })),
+      wide(unary(
+          "acos", [](E x, N) { return acos(x); }, [](E dy, E x, E, N) { return -(dy / sqrt(1.0 - x * x)); })),
+      unary(
+          "atan", [](E x, N) { return atan(x); }, [](E dy, E x, E, N) { return dy / (x * x + 1.0); }),
+      binary(
+          "atan2", [](E a, E b) { return atan2(a, b); }, [](E dy, E a, E b, E) { return dy * b / (a * a + b * b); },
+          [](E dy, E a, E b, E) { return -(dy * a / (a * a + b * b)); }),
+      wide(unary(
+          "sinh", [](E x, N) { return sinh(x); }, [](E dy, E x, E, N) { return dy * cosh(x); })),
+      wide(unary(
+          "cosh", [](E x, N) { return cosh(x); }, [](E dy, E x, E, N) { return dy * sinh(x); })),
+      unary(
+          "asinh", [](E x, N) { return asinh(x); }, [](E dy, E x, E, N) { return dy / sqrt(x * x + 1.0); }),
+      unary(
+          "acosh", [](E x, N) { return acosh(x); }, [](E dy, E x, E, N) { return dy / sqrt(x * x - 1.0); }),
+      unary(
+          "atanh", [](E x, N) { return atanh(x); }, [](E dy, E x, E, N) { return dy / (1.0 - x * x); }),
   };
 }
 
@@ -236,7 +260,7 @@ std::vector<F> logic() {
 const ElementFunction* find_element_function(StringRef name) {
   static const llvm::StringMap<F> rows = [] {
     llvm::StringMap<F> all;
-    for (auto family : {arithmetic, transcendental, activations, logic})
+    for (auto family : {arithmetic, transcendental, inverse_and_hyperbolic, activations, logic})
       for (F& row : family()) all.try_emplace(row.name, row);
     for (const F& row : element_losses()) all.try_emplace(row.name, row);
     return all;
@@ -247,7 +271,7 @@ const ElementFunction* find_element_function(StringRef name) {
 
 SmallVector<int64_t> read_by_slope(MLIRContext* context, const ElementFunction& function, unsigned operand,
                                    ArrayRef<double> numbers) {
-  // Emitted into a block that nobody keeps.
+  // Emitted into a block that is thrown away.
   Block block;
   OpBuilder builder(context);
   mlir::Location loc = builder.getUnknownLoc();

@@ -1,5 +1,5 @@
-// Sheaf's passes, in the order in which pipelines.cpp runs them. Each has a test tests/lit/passes/<name>.mlir
-// and a twin <name>-errors.mlir.
+// Sheaf's passes, in the order in which pipelines.cpp runs them. Each has a test tests/lit/passes/<name>.mlir and a twin
+// <name>-errors.mlir.
 #ifndef SHEAF_PASSES_TD
 #define SHEAF_PASSES_TD
 
@@ -34,12 +34,12 @@ def NnPlace : Pass<"nn-place", "::mlir::func::FuncOp"> {
 }
 
 def NnSetPrecision : Pass<"nn-set-precision", "::mlir::func::FuncOp"> {
-  let summary = "Chooses the arithmetic of each layer and makes the casts that follow explicit";
+  let summary = "Chooses the arithmetic of each layer and inserts the casts it needs";
   let description = [{
     With `precision` bf16 or f16, as torch.autocast: linear layers, convolutions and matrix products take narrow inputs and
-    weights and sum in f32; softmax, row norms, sums, losses and recurrent layers compute and return f32; the rest works in
-    what it is given. Parameters, statistics, inputs and outputs keep their type. With f32 every layer that computes does so
-    in f32; a bfloat16 or float16 input is cast where one first does.
+    weights and sum in f32; softmax, row norms, sums, losses and recurrent layers compute and return f32; all other ops work in
+    their operands' type. Parameters, statistics, inputs and outputs keep their type. With f32 every layer that computes does so
+    in f32; a bfloat16 or float16 input is cast at the first such layer.
 
     ```mlir
     %y = nn.linear %x, %w : (tensor<?x5xf32>, tensor<2x5xf32>) -> tensor<?x2xf32>
@@ -53,28 +53,28 @@ def NnSetPrecision : Pass<"nn-set-precision", "::mlir::func::FuncOp"> {
 }
 
 def NnInlineRegions : Pass<"nn-inline-regions", "::mlir::func::FuncOp"> {
-  let summary = "Takes parallel regions away: the unpartitioned program, which `verify` compares with";
+  let summary = "Removes parallel regions, giving the unpartitioned program that `verify` compares with";
   let description = [{
-    A `nn.data_parallel` becomes its body. All ops lose their device, so that placement leaves nothing to move.
+    An `nn.data_parallel` becomes its body. All ops lose their device, so that placement leaves nothing to move.
   }];
 }
 
 def NnWarnMixing : Pass<"nn-warn-mixing", "::mlir::func::FuncOp"> {
-  let summary = "Warns of layers in a parallel region that mix rows which the region splits";
+  let summary = "Warns of layers in a parallel region that mix the rows that the region splits";
   let description = [{
-    A mean over the batch, say, is taken by each replica over its own chunk. That is what DataParallel means, but
-    seldom what is meant. Each op's split rule says where a cut dimension goes.
+    Each replica takes a mean over the batch, say, over its own chunk. DataParallel is defined so, but this is
+    seldom intended. Each op's split rule says where a cut dimension goes.
   }];
 }
 
 def NnTrainingMode : Pass<"nn-training-mode", "::mlir::func::FuncOp"> {
-  let summary = "Layers as they are in training, and the loss taken apart";
+  let summary = "Puts layers into their training form and lowers the loss";
   let description = [{
-    A batch norm takes its batch's statistics and assigns the running ones; a dropout draws its mask from the settings
+    A batch norm uses its batch's statistics and assigns the running ones; a dropout draws its mask from the settings
     `step` and `seed`, which become arguments of the program; the loss becomes softmax, element-wise ops and a sum.
 
-    With `accumulate` the program is that of a micro-batch: the loss is a sum even where it is a mean of the whole batch, what
-    it is to be divided by is a second output, `divisor`, and dropouts take the setting `first_row`.
+    With `accumulate` the program is for a micro-batch: the loss is a sum even if it is a mean over the whole batch, its
+    divisor is a second output, `divisor`, and dropouts take the setting `first_row`.
   }];
   let options = [Option<"accumulate", "accumulate", "bool", "false", "for a part of a batch">];
 }
@@ -85,8 +85,8 @@ def DistPartition : Pass<"dist-partition", "::mlir::ModuleOp"> {
   let summary = "Makes places explicit: nn programs become dist programs";
   let description = [{
     Every op moves into a `dist.apply` on its device, every `nn.data_parallel` becomes a group with scatter,
-    replicate, `dist.parallel_apply` and gather, and every value used on another device than its own is transferred.
-    Each inserted op says why it is there.
+    replicate, `dist.parallel_apply` and gather, and every value used on a device other than its own is transferred.
+    Each inserted op has a reason.
   }];
   let dependentDialects = ["::sheaf::dist::DistDialect"];
 }
@@ -95,42 +95,42 @@ def DistSimplify : Pass<"dist-simplify", "::mlir::ModuleOp"> {
   let summary = "Removes movements that change nothing";
   let description = [{
     A gather that is scattered again in the same chunks over the same devices disappears, and with it the second
-    group; equal movements become one; values that nobody uses go.
+    group; equal movements become one; unused values go.
   }];
 }
 
 def DistMergeApplies : Pass<"dist-merge-applies", "::mlir::func::FuncOp"> {
   let summary = "Merges neighbouring dist.apply ops on the same device";
-  let description = "So that later passes see the chain of ops that one device runs without interruption.";
+  let description = "Later passes then see the chain of ops that one device runs without interruption.";
 }
 
 def DistCollectUpdates : Pass<"dist-collect-updates", "::mlir::func::FuncOp"> {
-  let summary = "What layers assign to their buffers becomes results of the program";
+  let summary = "Turns the values that layers assign to their buffers into results of the program";
   let description = [{
-    The values of `nn.assign` leave the bodies that they stand in (of replicas, the first one's is kept) and are returned;
+    The values of `nn.assign` leave their bodies (for replicas, the first one's is kept) and are returned;
     `nn.updates` names the buffers.
   }];
   let dependentDialects = ["::sheaf::dist::DistDialect"];
 }
 
 def DistDifferentiate : Pass<"dist-differentiate", "::mlir::func::FuncOp"> {
-  let summary = "The backward pass: each op's dual, in reverse";
+  let summary = "Builds the backward pass: each op's dual, in reverse";
   let description = [{
     The first result of the function is the loss. The parameters' gradients become its last results, in the order of
-    `nn.gradients`. Parameters that the loss doesn't reach are named in one warning and have none.
+    `nn.gradients`. Parameters that the loss doesn't depend on have none; one warning names them.
 
     With `nn.differentiate`, names of inputs and parameters, there is no loss: the gradients of the outputs become arguments,
-    targets called `OUTPUT.grad`, and the results are the gradients of what is listed.
+    targets called `OUTPUT.grad`, and the results are the gradients of the listed values.
   }];
   let dependentDialects = ["::sheaf::dist::DistDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def DistTakeParameters : Pass<"dist-take-parameters", "::mlir::func::FuncOp"> {
-  let summary = "Parameters and buffers become inputs, their new values and gradients outputs";
+  let summary = "Turns parameters and buffers into inputs, and their new values and gradients into outputs";
   let description = [{
-    For a caller who has them in host memory and gives them at each run: each that is used is moved from there to its home. Buffers' new
-    values follow the outputs under the buffers' names, then gradients, called `NAME.grad`. What no weights file has
-    (`nn.constant`) stays the plan's.
+    For a caller who has them in host memory and passes them at each run: each used one is moved from there to its home. Buffers'
+    new values follow the outputs under the buffers' names, then gradients, called `NAME.grad`. Tensors that no weights file has
+    (`nn.constant`) stay in the plan.
   }];
   let dependentDialects = ["::sheaf::dist::DistDialect"];
 }
@@ -138,7 +138,7 @@ def DistTakeParameters : Pass<"dist-take-parameters", "::mlir::func::FuncOp"> {
 def DistReplicateState : Pass<"dist-replicate-state", "::mlir::func::FuncOp"> {
   let summary = "Parameters live on each replica: strategy `replicated`";
   let description = [{
-    A parameter that a single parallel region uses, and nothing else, has its home on each of the region's replicas: it is no
+    A parameter that only a single parallel region uses has its home on each of the region's replicas: it is no
     longer replicated at each step, and its gradient's `reduce` becomes an `all_reduce`. dist-optimize then puts the optimiser's
     state and the update there too. Buffers stay where they are, and so do parameters of layers outside of regions.
 
@@ -154,9 +154,9 @@ def DistReplicateState : Pass<"dist-replicate-state", "::mlir::func::FuncOp"> {
 def DistShardState : Pass<"dist-shard-state", "::mlir::func::FuncOp"> {
   let summary = "The optimiser's state lives in shares, one on each replica: strategy `sharded`";
   let description = [{
-    A parameter that a single parallel region uses, and nothing else, has its home on each of the region's replicas, as with
+    A parameter that only a single parallel region uses has its home on each of the region's replicas, as with
     `dist-replicate-state`. Its gradient's `reduce` becomes a `reduce_scatter`: each replica gets the sum of its share.
-    dist-optimize then puts the optimiser's state and the update into shares too, and an `all_gather` of the new value behind it.
+    dist-optimize then puts the optimiser's state and the update into shares too, followed by an `all_gather` of the new value.
 
     ```mlir
     %g = dist.reduce %p {reason = "…"} : <tensor<4xf32>, #dist.partial<@net>> -> <tensor<4xf32>, #dist.device<0>>
@@ -171,7 +171,7 @@ def DistShardParameters : Pass<"dist-shard-parameters", "::mlir::func::FuncOp"> 
   let summary = "Parameters and the optimiser's state live in shares, one on each replica: strategy `fully_sharded`";
   let description = [{
     As `dist-shard-state`, and the parameter's home is its shares too: each `parallel_apply` that uses it, of the forward and of
-    the backward pass, has an `all_gather` of its own, so that what was gathered for one is dropped before the other.
+    the backward pass, has an `all_gather` of its own, so that the values gathered for one are dropped before the other.
 
     ```mlir
     %w = dist.replicate %home {reason = "…"} : <tensor<4xf32>, #dist.device<0>> -> <tensor<4xf32>, #dist.replicated<@net>>
@@ -183,9 +183,9 @@ def DistShardParameters : Pass<"dist-shard-parameters", "::mlir::func::FuncOp"> 
 }
 
 def DistOptimize : Pass<"dist-optimize", "::mlir::func::FuncOp"> {
-  let summary = "Gradients become updates: clipping, and the optimiser's arithmetic where each parameter lives";
+  let summary = "Turns gradients into updates: clipping, and the optimiser's arithmetic where each parameter lives";
   let description = [{
-    Reads `nn.optimizer` (PyTorch's name and arguments) and `nn.clip_grad_norm`. The gradients that dist-differentiate
+    Reads `nn.optimizer` (PyTorch's name and arguments), `nn.clip_grad_norm` and `nn.loss_scale`. The gradients that dist-differentiate
     returns are replaced by the parameters' and states' new values, named in `nn.updates`; states and settings become
     arguments.
   }];
@@ -195,9 +195,9 @@ def DistOptimize : Pass<"dist-optimize", "::mlir::func::FuncOp"> {
 def DistAccumulate : Pass<"dist-accumulate", "::mlir::ModuleOp"> {
   let summary = "Splits a training step into one that accumulates gradients and one that updates";
   let description = [{
-    The function with gradients, of a micro-batch, becomes `accumulate`: it adds its loss, divisor and gradients to
+    The function with gradients, for a micro-batch, becomes `accumulate`: it adds its loss, divisor and gradients to
     accumulators, arguments that `nn.updates` names. A second function, `update`, divides them and returns loss and
-    gradients; `nn.optimizer` and `nn.clip_grad_norm` move there, so dist-optimize makes it the rest of the step.
+    gradients; `nn.optimizer`, `nn.clip_grad_norm` and `nn.loss_scale` move there, so dist-optimize makes it the rest of the step.
   }];
   let dependentDialects = ["::sheaf::dist::DistDialect"];
 }
@@ -205,26 +205,26 @@ def DistAccumulate : Pass<"dist-accumulate", "::mlir::ModuleOp"> {
 //===-- nn inside regions: towards kernels and library calls ----------------------------------------===//
 
 def NnLowerLayers : Pass<"nn-lower-layers", "::mlir::func::FuncOp"> {
-  let summary = "Takes apart layers that neither a library nor one kernel computes";
+  let summary = "Lowers layers that neither a library nor a single kernel computes";
   let description = [{
     MultiheadAttention becomes linear layers, matrix products and a softmax; inputs without a batch dimension get
-    one; a mean over dimensions apart is taken one by one; dropout and identity go. Slices, splits, borders, resampling, variances,
-    and layers over one or three spatial dimensions become what there are kernels and library calls for.
+    one; a mean over non-adjacent dimensions is taken one by one; dropout and identity go. Slices, splits, borders, resampling,
+    variances, and layers over one or three spatial dimensions become ops that have kernels or library calls.
   }];
   let options = [Option<"keepAttention", "keep-attention", "bool", "false",
-                        "attentions of many queries stay, for their dual to be built">];
+                        "attentions with many queries stay, so that their dual can be built">];
 }
 
 def NnKeepWorkspaces : Pass<"nn-keep-workspaces", "::mlir::func::FuncOp"> {
-  let summary = "Pooling and recurrent layers keep what their backward pass needs";
-  let description = "max_pool, lstm, gru and rnn become max_pool_train, lstm_train and so on, which give a workspace besides.";
+  let summary = "Makes pooling and recurrent layers keep what their backward pass needs";
+  let description = "max_pool, lstm, gru and rnn become max_pool_train, lstm_train and so on, which also give a workspace.";
 }
 
 def NnFoldBatchNorm : Pass<"nn-fold-batch-norm", "::mlir::func::FuncOp"> {
   let summary = "Folds a batch norm into the convolution before it";
   let description = [{
     In inference a batch norm is a linear map per channel. Its scale goes into the convolution's weight, its shift
-    into the bias; both depend on parameters alone, so they are computed once.
+    into the bias; both depend only on parameters, so they are computed once.
   }];
 }
 
@@ -234,10 +234,10 @@ def NnFuseLibrary : Pass<"nn-fuse-library", "::mlir::func::FuncOp"> {
 }
 
 def NnFuseElementwise : Pass<"nn-fuse-elementwise", "::mlir::func::FuncOp"> {
-  let summary = "Groups element-wise ops, and what they surround, into nn.fused: one kernel, one pass over memory";
+  let summary = "Groups element-wise ops, and the op over rows they surround, into nn.fused: one kernel, one pass over memory";
   let description = [{
     Every element-wise op, softmax and norm over rows becomes an `nn.fused` of its own, then a producer joins its only
-    consumer where their results have the same shape. A group holds at most one op over rows.
+    consumer if their results have the same shape. A group holds at most one op over rows.
   }];
   let options = [
     Option<"join", "join", "bool", "true", "false: each op stays in a group of its own">,

@@ -32,6 +32,17 @@ struct Plateau {
   bool operator==(const Plateau&) const = default;
 };
 
+/// The scale of the loss in a plan that scales it, as `--precision f16` does (docs/precision.md#loss-scaling), and what became of
+/// the steps so far.
+struct LossScale {
+  float scale = 1;           ///< of the next step
+  bool adapts = false;       ///< with the gradients; else it stays
+  int64_t growth_count = 0;  ///< steps since it last changed; at "growth_interval" it grows
+  int64_t updates = 0;       ///< steps whose gradients were finite
+  int64_t skipped = 0;       ///< steps that changed no parameter, because a gradient wasn't finite
+  bool operator==(const LossScale&) const = default;
+};
+
 /// The progress of training, apart from parameters and the optimiser's state.
 struct TrainingProgress {
   int64_t steps = 0;   ///< optimiser steps done
@@ -74,7 +85,14 @@ class Trainer {
   /// Nothing is allocated, and the same addresses as before are cheapest.
   Result<float> step(std::span<const void* const> values, const RunOptions& options = {});
   /// The same with `rows` rows, from 1 to batch(). The first step with a new number of rows binds it, as prepare() does.
-  Result<float> step_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options = {});
+  ///
+  /// `next`: the values of the next step with as many rows, which must stay as they are until it is done; none: empty. A GPU
+  /// fetches them while this step runs. The next step may be given others; but if they are at the same addresses and differ, call
+  /// forget_next() before.
+  Result<float> step_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options = {},
+                          std::span<const void* const> next = {});
+  /// Values given as `next` won't come, or have changed since.
+  void forget_next();
   /// Binds the step to `rows` rows too, from 1 to batch(), so that no step has to. Shares the memory within a step with that of
   /// a whole batch. Keeps at most kMostSizes sizes and drops those used longest ago; they can be bound again.
   Result<void> prepare(int64_t rows);
@@ -84,6 +102,13 @@ class Trainer {
   /// finite ("net.conv1"), found by running the step once more and checking each result; empty if there is none.
   Result<std::string> first_not_finite(std::span<const TensorView> values);
   Result<std::string> first_not_finite(int64_t rows, std::span<const void* const> values);
+
+  /// Reads the loss's scale, which waits for the device that it is on; none: the plan doesn't scale its loss. Errors: the
+  /// device's.
+  Result<std::optional<LossScale>> loss_scale() const;
+  /// The same, for a loop to call every few steps. Errors: also if no step is an update any more: all since an earlier call were
+  /// skipped, and there were 1000 of them, or the scale has fallen below 2^-24, float16's smallest value.
+  Result<std::optional<LossScale>> watch_loss_scale();
 
   /// The optimiser's state: "fc.weight.momentum", … A checkpoint holds it in addition to the model's parameters.
   const std::vector<ParameterInfo>& state() const;

@@ -53,7 +53,7 @@ int explain_verb(std::span<const std::string> arguments) {
   if (options->has("--devices") != options->has("--batch"))
     return report_usage(Error("--devices and --batch go together: implementations depend on both"), "explain");
   if (options->has("--device-model") && !options->has("--devices"))
-    return report_usage(Error("--device-model says what the GPUs of --devices are: it needs that"), "explain");
+    return report_usage(Error("--device-model describes the GPUs of --devices: it needs that option"), "explain");
   ExplainRequest request;
   request.layer = options->value("LAYER");
   request.op = options->value("--op");

@@ -66,7 +66,7 @@ class Gpt(nn.Module):
 
 
 class UNet(nn.Module):
-    """Three scales, transposed convolutions on the way up; a class for the picture."""
+    """Three scales, transposed convolutions on the way up; one class for the picture."""
 
     def __init__(self, width=32):
         super().__init__()
@@ -100,7 +100,7 @@ def of_torchvision(name):
     return make
 
 
-# name: the module, its input of so many rows, classes, rows by default
+# name: the module, its input with that many rows, classes, default rows
 MODELS = {
     "linear": (lambda: nn.Linear(5, 2), lambda n: torch.randn(n, 5), 2, 30),
     "resnet18": (lambda: resnet18()[0], lambda n: torch.randn(n, 1, 28, 28), 10, 64),
@@ -126,7 +126,7 @@ def sheaf_step(net, x, label, options):
 
 
 def torch_step(net, x, label, options):
-    """net by PyTorch's calls, in its faster layout; or those calls with net in sheaf."""
+    """net through PyTorch's calls, in its faster layout; or through those calls with net in sheaf."""
     net.train(options.program == "train")
     if options.side == "parallel":
         import sheaf

@@ -90,7 +90,7 @@ def main():
     net, x, y = net.train(a.program == "train"), torch.randn(a.batch, *shape), torch.randint(0, classes, (a.batch,))
     if not a.nchw:
         net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
-    if gpu:  # last: a tensor in another layout is another tensor, in pageable memory
+    if gpu:  # last: a tensor in another layout is a new tensor, in pageable memory
         net, x, y = net.to("cuda"), x.pin_memory(), y.pin_memory()
     criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.1, fused=gpu, foreach=not gpu)
 

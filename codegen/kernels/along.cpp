@@ -1,5 +1,5 @@
-// Kernels that go along one dimension, an element after another: running sums, and where an extremum stands.
-#include "codegen/kernels/builders.h"
+// Kernels that go along one dimension, element by element: running sums, and positions of extrema.
+#include "codegen/kernels/line.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -10,24 +10,14 @@ namespace sheaf::kernels {
 
 using namespace mlir;
 
-namespace {
-
-/// Outer × n × inner, and how to go along n.
-struct Line {
-  Extent outer, n, inner;
-};
-
 Result<Line> line_of(const std::string& name, const Shape& shape, int64_t dim) {
   SHEAF_ASSIGN(auto at, checked_dim(name, dim, shape.size()));
   const auto d = static_cast<size_t>(at);
   auto outer = product(shape, 0, d), inner = product(shape, d + 1, shape.size());
-  if (!outer || !inner || !product(*outer, *inner)) return Error(name + ": sizes beside the dimension have no linear product");
+  if (!outer || !inner || !product(*outer, *inner)) return Error(name + ": sizes around the dimension have no linear product");
   return Line{*outer, shape[d], *inner};
 }
 
-bool is_integer(const Operand& x) { return x.dtype == DType::int64 || x.dtype == DType::int32; }
-
-/// One item for each (outer, inner): `body` gets where its first element stands and how far apart the others are.
 KernelUse each_line(Emitter& e, const Line& line, llvm::function_ref<void(Value item, Value first, Value stride)> body) {
   e.parallel(e.begin(), e.end(), [&](Value flat) {
     Emitter::Values at = e.decompose(flat, {{line.outer, {}}, {line.inner, {}}}, 2);
@@ -39,8 +29,6 @@ KernelUse each_line(Emitter& e, const Line& line, llvm::function_ref<void(Value 
   use.grain = grain_for(4 * typical_size(line.n));
   return use;
 }
-
-}  // namespace
 
 Result<KernelUse> build(Emitter& e, const CumSumSpec& spec) {
   SHEAF_ASSIGN(auto line, line_of(spec.name, spec.x.shape, spec.dim));
@@ -70,7 +58,7 @@ Result<KernelUse> build(Emitter& e, const CumSumSpec& spec) {
   });
 }
 
-/// One element after another: float64 doesn't have all integers.
+/// One element after another: float64 can't hold all integers.
 static KernelUse place_of_integer(Emitter& e, const ArgExtremumSpec& spec, const Line& line, int x, int y) {
   OpBuilder& b = e.builder;
   return each_line(e, line, [&](Value item, Value first, Value stride) {
@@ -90,8 +78,8 @@ static KernelUse place_of_integer(Emitter& e, const ArgExtremumSpec& spec, const
   });
 }
 
-/// The extremum, then the first place that has it: two reductions, since a search that remembers where it is goes one element at
-/// a time. Places are counted down from 0 in f64, which has them all, so that the first is their maximum.
+/// The extremum, then the first position that has it: two reductions, since a search that remembers the position goes one
+/// element at a time. Positions are negated in f64, which holds them all, so the first one is their maximum.
 Result<KernelUse> build(Emitter& e, const ArgExtremumSpec& spec) {
   SHEAF_ASSIGN(auto line, line_of(spec.name, spec.x.shape, spec.dim));
   const int x = e.add_buffer(spec.x.dtype), y = e.add_buffer(DType::int64);
@@ -113,7 +101,7 @@ Result<KernelUse> build(Emitter& e, const ArgExtremumSpec& spec) {
     Value below = b.create<arith::ConstantOp>(e.loc, b.getF64FloatAttr(-std::numeric_limits<double>::infinity()));
     Value place = e.reduce(Combine::maximum, zero, n, {b.getF64Type()}, [&](Value i) {
       Value value = element(i);
-      // NaN is beyond all that is none.
+      // NaN compares as the extremum.
       Value both = b.create<arith::AndIOp>(e.loc, nan, compare(arith::CmpFPredicate::UNO, value, value));
       Value here = b.create<arith::OrIOp>(e.loc, compare(arith::CmpFPredicate::OEQ, value, most), both);
       Value index = b.create<arith::IndexCastOp>(e.loc, b.getI64Type(), i);

@@ -1,7 +1,11 @@
 #include "codegen/kernels/arithmetic.h"
 
+#include "codegen/kernels/loops.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
 
 namespace sheaf::kernels {
 
@@ -29,7 +33,7 @@ bool is_arithmetic(Operation& op) {
               arith::BitcastOp>(op);
 }
 
-/// What `body` does to one element: it is emitted into a block that nobody keeps.
+/// What `body` does to one element; it is emitted into a block that is thrown away.
 double count(MLIRContext& context, const ScalarBody& body, const std::vector<DType>& scalars, size_t coordinates) {
   if (!body) return 0;
   Block block;
@@ -50,7 +54,7 @@ double count(MLIRContext& context, const Fusion& fusion, DType element) {
   return count(context, fusion.body, scalars, fusion.coordinates.size());
 }
 
-/// Without what would be nothing.
+/// Drops the terms that are zero.
 std::vector<KernelArithmetic> only(std::vector<KernelArithmetic> terms) {
   llvm::erase_if(terms, [](const KernelArithmetic& term) { return term.each == 0; });
   return terms;
@@ -65,7 +69,7 @@ std::vector<KernelArithmetic> arithmetic_of(MLIRContext& context, const Elementw
 }
 
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext& context, const SoftmaxSpec& spec) {
-  // The maximum, x - max, its exponential, their sum, the quotient (or the logarithm's subtraction).
+  // The maximum, x - max, its exponential, their sum, and the quotient (or the logarithm's subtraction).
   return {{5 + count(context, spec.prologue, spec.x.dtype) + count(context, spec.epilogue, DType::float32), 0}};
 }
 
@@ -92,6 +96,25 @@ std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const LookupSpec& spec
 }
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const CumSumSpec&) { return {{1, 0}}; }
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const ArgExtremumSpec&) { return {{1, 0}}; }
+/// Of each alpha three exponentials, a logarithm, and what is around them; backwards also those of the gradient.
+std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const CtcSpec& spec) {
+  return {{spec.backward ? 18.0 : 12.0, spec.backward ? 5 : 5}};
+}
+// A product; or the maximum, two differences, exponentials and products, the sum, its logarithm and the result.
+std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const ScanSpec& spec) {
+  return {{spec.take == Scan::product ? 1.0 : 9.0, 0}};
+}
+std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const ScanBackwardSpec& spec) {
+  return {{spec.take == Scan::product ? 3.0 : 7.0, 0}};
+}
+std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const ArgScanSpec&) { return {{1, 0}}; }
+/// A comparison on each level of the heap, up and down.
+std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const ArgSortSpec& spec) {
+  const Extent& n =
+      spec.x.shape[static_cast<size_t>(spec.dim < 0 ? spec.dim + static_cast<int64_t>(spec.x.shape.size()) : spec.dim)];
+  return {{2 * std::log2(static_cast<double>(typical_size(n)) + 1), 0}};
+}
+std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const ScatterSpec& spec) { return only({{spec.add ? 1.0 : 0.0, 0}}); }
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const ResampleSpec& spec) {
   return {{2.0 * static_cast<double>(spec.weights.size()) / static_cast<double>(spec.starts.size()), 1}};
 }

@@ -1,4 +1,4 @@
-// How much arithmetic a kernel's definition holds, for cost estimates.
+// How much arithmetic a kernel's definition contains, for cost estimates.
 #pragma once
 
 #include "codegen/kernels/spec.h"
@@ -8,9 +8,9 @@
 
 namespace sheaf::kernels {
 
-/// Floating-point operations of a kernel by its definition, not by what is emitted: a softmax that goes over its input
-/// twice takes each exponential once. A fused body counts its arith and math ops on floats (a comparison, a square
-/// root and an exponential are one each; conversions, selections and integer arithmetic aren't counted).
+/// Floating-point operations of a kernel by its definition, not by the emitted code: a softmax that goes over its input twice
+/// counts each exponential once. A fused body counts its arith and math ops on floats (a comparison, a square root and an
+/// exponential are one each; conversions, selections and integer arithmetic don't count).
 std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ElementwiseSpec& spec);
 std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const SoftmaxSpec& spec);
 std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const NormalizationSpec& spec);
@@ -20,6 +20,12 @@ std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const Em
 std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const LookupSpec& spec);
 std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const CumSumSpec& spec);
 std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ArgExtremumSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const CtcSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ScanSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ScanBackwardSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ArgScanSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ArgSortSpec& spec);
+std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ScatterSpec& spec);
 std::vector<KernelArithmetic> arithmetic_of(mlir::MLIRContext& context, const ResampleSpec& spec);
 
 /// All other kernels move data.

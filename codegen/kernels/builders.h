@@ -1,5 +1,5 @@
-// One function per kind of kernel: emits the body and says what range it works on. The caller (KernelModule)
-// names and registers the function.
+// One function per kind of kernel: it emits the body and returns the range it works on. The caller (KernelModule) names and
+// registers the function.
 #pragma once
 
 #include "codegen/kernels/emitter.h"
@@ -26,9 +26,15 @@ Result<KernelUse> build(Emitter& emitter, const ConstantSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const LookupSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const CumSumSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const ArgExtremumSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const CtcSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const ScanSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const ScanBackwardSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const ArgScanSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const ArgSortSpec& spec);
+Result<KernelUse> build(Emitter& emitter, const ScatterSpec& spec);
 Result<KernelUse> build(Emitter& emitter, const ResampleSpec& spec);
 
-/// For kernels that move bits: the dtype that stands for all of one width.
+/// For kernels that move bits: one dtype that represents all of the same width.
 DType dtype_of_width(DType dtype);
 
 /// Buffers and arithmetic of a Fusion within a kernel.
@@ -37,8 +43,8 @@ class FusedBody {
   FusedBody(Emitter& emitter, const Fusion& fusion) : emitter_(emitter), fusion_(fusion) {}
   /// Declares the operands' buffers.
   void add_buffers();
-  /// `value` after the fused arithmetic. `offset_of(i)` gives the offset of operand i at the current
-  /// position, `indices` is what coordinates are taken from.
+  /// `value` after the fused arithmetic. `offset_of(i)` gives the offset of operand i at the current position; coordinates are
+  /// taken from `indices`.
   mlir::Value apply(mlir::Value value, llvm::function_ref<mlir::Value(size_t)> offset_of,
                     llvm::ArrayRef<mlir::Value> indices = {}) const;
 
@@ -48,7 +54,7 @@ class FusedBody {
   std::vector<int> buffers_;
 };
 
-/// One loop for each dimension in [first, last), at least one loop: for kernels that know where they are.
+/// One loop for each dimension in [first, last), at least one loop: for kernels that know their position.
 Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>& operands, size_t first, size_t last);
 /// indices[d] + coordinates[d] as an i64, for each d.
 Emitter::Values located(Emitter& emitter, llvm::ArrayRef<mlir::Value> indices, const std::vector<Extent>& coordinates);

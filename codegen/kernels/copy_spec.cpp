@@ -1,4 +1,4 @@
-// Copies that ops ask for, as loops over strides.
+// The copies that ops ask for, as loops over strides.
 #include "codegen/kernels/kernel_module.h"
 #include "codegen/kernels/loops.h"
 
@@ -6,7 +6,7 @@ namespace sheaf::kernels {
 
 namespace {
 
-/// Row-major strides; an error where one is not linear.
+/// Row-major strides; an error if one is not linear.
 Result<std::vector<Extent>> strides_of(const std::string& what, const Shape& shape) {
   std::vector<Extent> strides(shape.size(), 1);
   for (size_t i = shape.size(); i-- > 1;) {
@@ -27,7 +27,7 @@ Result<CopySpec> permute_copy(DType dtype, const Shape& x, const std::vector<int
   for (int64_t d : dims) {
     SHEAF_ASSIGN(auto dim, checked_dim("permute", d, x.size()));
     if (llvm::is_contained(from, static_cast<size_t>(dim)))
-      return Error("permute: dimension " + std::to_string(d) + " stands twice");
+      return Error("permute: dimension " + std::to_string(d) + " appears twice");
     from.push_back(static_cast<size_t>(dim));
     y.push_back(x[from.back()]);
   }

@@ -65,8 +65,8 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
     use.work = loops[0].size;
     e.parallel(e.begin(), e.end(), [&](Value i) { element({i}, {}, 0); });
   } else {
-    // The outer loops as one range, so that there is enough to share out whatever their sizes; the innermost
-    // one, and any whose size makes the product non-linear, inside. On a GPU each thread takes an element.
+    // The outer loops form one range, so that there is enough to share out whatever their sizes; the innermost one runs inside,
+    // as does any whose size makes the product non-linear. On a GPU each thread takes an element.
     Prefix prefix = linear_prefix(loops, e.for_gpu() ? loops.size() : last);
     if (prefix.loops <= last) e.set_schedule(gpu_rows(loops[last].size));
     use.work = prefix.size;
@@ -115,7 +115,7 @@ Value FusedBody::apply(Value value, llvm::function_ref<Value(size_t)> offset_of,
 Result<void> check_same_shape(const std::string& kernel, const Fusion& fusion, const Shape& shape) {
   for (const Operand& operand : fusion.operands)
     if (operand.shape != shape) return Error(kernel + ": an operand fused into it has another shape");
-  if (!fusion.coordinates.empty()) return Error(kernel + ": what is fused into it cannot know where it is");
+  if (!fusion.coordinates.empty()) return Error(kernel + ": ops fused into it cannot know their position");
   return {};
 }
 

@@ -1,8 +1,8 @@
 // The building blocks of kernel bodies: a function over flat buffers, loops, reductions, loads and stores.
 //
-// The function has the arguments (buffers..., begin, end, extents...), the last ones being added as sizes are
-// asked for. Parallel loops and reductions are scf.parallel (what a schedule for another target can map to
-// threads), sequential ones scf.for.
+// The function's arguments are (buffers..., begin, end, extents...); extents are added when their sizes are first needed.
+// Parallel loops and reductions are scf.parallel (which a schedule for another target can map to threads), sequential ones
+// scf.for.
 #pragma once
 
 #include "codegen/kernels/loops.h"
@@ -14,29 +14,30 @@
 
 namespace sheaf::kernels {
 
-enum class Combine { sum, maximum, bits };  ///< bits: the or of integers
+enum class Combine { sum, maximum, bits };  ///< bits: the bitwise or of integers
 
-/// What a kernel's loops are laid out for. Its scalar arithmetic is the same for both.
+/// The target a kernel's loops are laid out for. Its scalar arithmetic is the same for both.
 enum class Target { cpu, gpu };
 
-/// How a GPU's threads share a kernel's range. `lanes` neighbouring threads work on one item, each on every lanes-th
-/// iteration of the loops within (a power of two up to 32, or all threads of the block). With `columns`, neighbouring
-/// threads are neighbouring items, and an item's lanes lie block / lanes apart: where neighbouring items, not
-/// neighbouring iterations, lie side by side in memory.
+/// How a GPU's threads share a kernel's range. `lanes` neighbouring threads work on one item, each on every lanes-th iteration
+/// of the loops within (a power of two up to 32, or all threads of the block). With `columns`, neighbouring threads are
+/// neighbouring items, and an item's lanes are block / lanes apart: for data in which neighbouring items, not neighbouring
+/// iterations, are adjacent in memory.
 struct GpuSchedule {
   int block = 256;  ///< threads
   int lanes = 1;
   bool columns = false;
-  int each = 1;  ///< items that a thread does together, with one lane an item
+  int each = 1;   ///< items that a thread does together, with one lane an item
+  int width = 1;  ///< of those, how many are adjacent and are read and written as a vector (gpu_vectors.h)
 
   int items() const { return block / lanes * each; }
 };
-/// For loops of `size` iterations over neighbouring elements within each item.
+/// For loops of `size` iterations over adjacent elements within each item.
 GpuSchedule gpu_rows(const Extent& size);
-/// For `columns` items side by side, with loops of `size` iterations over what lies apart.
+/// For `columns` adjacent items, with loops of `size` iterations over strided elements.
 GpuSchedule gpu_columns(const Extent& columns, const Extent& size);
 
-/// Numbers that a kernel brings along.
+/// Numbers that are part of a kernel.
 struct Table {
   std::string name;
   mlir::DenseElementsAttr values;
@@ -46,9 +47,9 @@ class Emitter {
  public:
   using Values = llvm::SmallVector<mlir::Value>;
 
-  /// `extents`: those that another form of the kernel asks for; this one's follow them.
+  /// `extents`: the ones another form of the kernel uses; this form's own follow them.
   explicit Emitter(mlir::MLIRContext* context, Target target = Target::cpu, std::vector<Extent> extents = {});
-  /// Drops the function unless it was taken.
+  /// Drops the function unless it has been taken.
   ~Emitter();
 
   /// Declares the next buffer; all are declared before start().
@@ -56,22 +57,22 @@ class Emitter {
   void start();
   mlir::Value begin() const { return begin_; }
   mlir::Value end() const { return end_; }
-  /// Ends the function and hands it over, without a name.
+  /// Ends the function and returns it, without a name.
   mlir::func::FuncOp take();
   const std::vector<Extent>& extents() const { return extents_; }
-  /// Whether the loops are to be laid out for a GPU. Asking makes the two forms of the kernel functions of their own.
+  /// Whether to lay the loops out for a GPU. Asking makes the two forms of the kernel separate functions.
   bool for_gpu() {
     asked_for_target_ = true;
     return target_ == Target::gpu;
   }
   bool asked_for_target() const { return asked_for_target_; }
-  /// Unless given: a thread for each item.
+  /// Without a schedule: a thread for each item.
   void set_schedule(const GpuSchedule& schedule) { schedule_ = schedule; }
   const GpuSchedule& schedule() const { return schedule_; }
-  /// What one innermost iteration costs, in simple operations: a mathematical function counts as 8.
+  /// The cost of one innermost iteration, in simple operations: a mathematical function counts as 8.
   int64_t cost() const;
-  /// Marks two buffers as possibly the same: the input is read before the output is written at each position.
-  /// Only for kernels whose every loop is free of dependences between its iterations but for reductions.
+  /// Marks two buffers as possibly the same: at each position the input is read before the output is written. Only for kernels
+  /// in which no loop but a reduction has dependences between iterations.
   void allow_in_place(int input, int output);
 
   mlir::Value constant(int64_t value);
@@ -94,16 +95,16 @@ class Emitter {
 
   void parallel(mlir::Value low, mlir::Value high, llvm::function_ref<void(mlir::Value)> body);
   void sequential(mlir::Value low, mlir::Value high, int64_t step, llvm::function_ref<void(mlir::Value)> body);
-  /// Reduces what `body` gives for each index; the neutral element (zeros, or -inf) for an empty range.
+  /// Reduces the values of `body` over all indices; an empty range gives the neutral element (zeros, or -inf).
   Values reduce(Combine combine, mlir::Value low, mlir::Value high, llvm::ArrayRef<mlir::Type> types,
                 llvm::function_ref<Values(mlir::Value)> body);
-  /// Σ body(i) for i < count as f32, for each value that body gives (`sums` of them), accurate for any count:
-  /// short blocks in f32, their sum in f64.
+  /// Σ body(i) for i < count as f32, for each value of the body (`sums` of them), accurate for any count: short blocks in f32,
+  /// their sum in f64.
   Values accurate_sums(const Extent& count, size_t sums, llvm::function_ref<Values(mlir::Value)> body);
   /// An index as f32.
   mlir::Value to_f32(mlir::Value index);
 
-  /// Splits `flat`, an index into the product of the first `count` loops, into an index for each.
+  /// Splits `flat`, an index into the product of the first `count` loops, into one index for each.
   Values decompose(mlir::Value flat, const std::vector<Loop>& loops, size_t count);
   /// The offset of an operand at loop indices. `flat` is the index that the first `flattened` ones came from.
   mlir::Value offset(size_t operand, const std::vector<Loop>& loops, llvm::ArrayRef<mlir::Value> indices, mlir::Value flat = {},

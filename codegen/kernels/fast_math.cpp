@@ -1,4 +1,8 @@
 // Pass sheaf-fast-math: lets LLVM vectorise sums and fuse multiply-adds.
+//
+// A GPU's kernel over elements stands in its text several times: as vectors, as the elements after the last whole vector, and
+// again in K_many. LLVM hoists and folds in each differently, so if it were free to reassociate, an element's bits would depend on
+// where in its tensor it lies, and a share of a parameter would be updated otherwise than the whole. Such kernels get no reassoc.
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,20 +13,29 @@ namespace {
 
 using namespace mlir;
 
+/// Whether the kernel's GPU form has more than one copy of its loop's body.
+bool repeated(func::FuncOp kernel) {
+  auto schedule = kernel->getAttrOfType<DictionaryAttr>(schedule_attribute);
+  return schedule && (kernel->hasAttr(many_attribute) || schedule.contains("width"));
+}
+
 struct FastMathPass : PassWrapper<FastMathPass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FastMathPass)
 
   StringRef getArgument() const final { return "sheaf-fast-math"; }
   StringRef getDescription() const final {
-    return "Set fast-math flags reassoc, nsz and contract where none are set (never nnan or ninf)";
+    return "Set fast-math flags reassoc (unless a GPU's text has the kernel's elements several times), nsz and contract where "
+           "none "
+           "are set (never nnan or ninf)";
   }
 
   void runOnOperation() final {
     using Flags = arith::FastMathFlags;
-    auto flags = arith::FastMathFlagsAttr::get(&getContext(), Flags::reassoc | Flags::nsz | Flags::contract);
+    const Flags given = Flags::nsz | Flags::contract;
+    auto flags = arith::FastMathFlagsAttr::get(&getContext(), repeated(getOperation()) ? given : given | Flags::reassoc);
     getOperation()->walk([&](arith::ArithFastMathInterface op) {
-      // A body that must not be reordered says so by flags of its own, such as contract alone. On conversions
-      // between widths the attribute is optional, and of no use.
+      // A body that must not be reordered says so with flags of its own, such as contract alone. On conversions between widths
+      // the attribute is optional and has no effect.
       auto present = op.getFastMathFlagsAttr();
       if (present && present.getValue() == Flags::none) op->setAttr(op.getFastMathAttrName(), flags);
     });

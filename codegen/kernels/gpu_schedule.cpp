@@ -1,5 +1,6 @@
-// Pass sheaf-gpu-schedule: a kernel's entries for GPUs, and which thread does what in them (gpu_thread.h).
+// Pass sheaf-gpu-schedule: makes a kernel's GPU entries and decides which thread does what in them (gpu_thread.h).
 #include "codegen/kernels/gpu_thread.h"
+#include "codegen/kernels/gpu_vectors.h"
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,9 +15,7 @@ using namespace mlir;
 using mlir::Location;  // not those of namespace sheaf
 using mlir::Value;
 
-constexpr int64_t global_space = 1;  // NVPTX's number
-
-/// The form for GPUs of one kernel.
+/// The GPU form of one kernel.
 class Scheduled {
  public:
   explicit Scheduled(func::FuncOp kernel) : kernel_(kernel), b_(kernel), loc_(kernel.getLoc()) {
@@ -25,6 +24,7 @@ class Scheduled {
     schedule_.lanes = static_cast<int>(cast<IntegerAttr>(given.get("lanes")).getInt());
     schedule_.columns = given.contains("columns");
     if (auto each = given.getAs<IntegerAttr>("each")) schedule_.each = static_cast<int>(each.getInt());
+    if (auto width = given.getAs<IntegerAttr>("width")) schedule_.width = static_cast<int>(width.getInt());
     for (Type type : kernel.getArgumentTypes()) buffers_ += isa<MemRefType>(type) ? 1 : 0;
   }
   LogicalResult replace();
@@ -54,6 +54,8 @@ LogicalResult Scheduled::replace() {
                  loop.getUpperBound()[0] == kernel_.getArgument(buffers_ + 1) && loop.getNumResults() == 0;
     if (loops > 1 || (loop && !whole) || isa<memref::AllocaOp, memref::StoreOp, scf::ForOp>(op))
       return op.emitOpError("is not part of one parallel loop over the kernel's range");
+    if (loop && schedule_.width > 1 && !Vectors(loop, schedule_.width).possible())
+      return op.emitOpError("does not access memory by vectors of neighbouring elements");
   }
   std::string name = kernel_.getName().str();
   kernel_.setName(name + ".loops");
@@ -68,6 +70,8 @@ func::FuncOp Scheduled::make(const Twine& name, ArrayRef<Type> arguments) {
   auto function = b_.create<func::FuncOp>(loc_, name.str(), b_.getFunctionType(arguments, {}));
   function->setAttr(kernel_attribute, b_.getUnitAttr());
   function->setAttr(block_attribute, b_.getI32IntegerAttr(schedule_.block));
+  constexpr int threads = 1024;  // enough of them with at most 64 registers keep the memory busy
+  if (schedule_.width > 1) function->setAttr(resident_attribute, b_.getI32IntegerAttr(threads / schedule_.block));
   if (Attribute same = kernel_->getAttr(in_place_attribute)) function->setAttr(in_place_attribute, same);
   b_.setInsertionPointToStart(function.addEntryBlock());
   b_.create<func::ReturnOp>(loc_);
@@ -91,7 +95,7 @@ void Scheduled::entry() {
 void Scheduled::many() {
   Type i64 = b_.getI64Type(), index = b_.getIndexType();
   auto function = make(kernel_.getName().drop_back(StringRef(".loops").size()) + "_many", {i64, index, i64});
-  function->removeAttr(in_place_attribute);  // its buffers are no arguments
+  function->removeAttr(in_place_attribute);  // its buffers are not arguments
   unless_guarded(function.getArgument(2), [&] {
     auto id = [&](Value register_) -> Value { return b_.create<arith::IndexCastUIOp>(loc_, index, register_); };
     auto rows = b_.create<scf::ForOp>(loc_, id(b_.create<NVVM::BlockIdYOp>(loc_, b_.getI32Type())), function.getArgument(1),
@@ -116,7 +120,7 @@ Value Scheduled::load(Value address, Type type) {
   return b_.create<LLVM::LoadOp>(loc_, type, b_.create<LLVM::IntToPtrOp>(loc_, pointer, address));
 }
 
-/// A memref of which nothing but the address is known, or asked for.
+/// A memref of which only the address is known or needed.
 Value Scheduled::memref_at(Value address, MemRefType type) {
   auto pointer = LLVM::LLVMPointerType::get(b_.getContext(), global_space);
   Type i64 = b_.getI64Type(), one = LLVM::LLVMArrayType::get(i64, 1);
@@ -128,7 +132,7 @@ Value Scheduled::memref_at(Value address, MemRefType type) {
   return b_.create<UnrealizedConversionCastOp>(loc_, global, made).getResult(0);
 }
 
-/// `body` where `guard` is null or the int32 there is 0.
+/// Runs `body` if `guard` is null or the int32 it points to is 0.
 void Scheduled::unless_guarded(Value guard, llvm::function_ref<void()> body) {
   Type i32 = b_.getI32Type();
   Value given = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::ne, guard, b_.create<arith::ConstantIntOp>(loc_, 0, 64));

@@ -1,5 +1,7 @@
 #include "codegen/kernels/gpu_thread.h"
 
+#include "codegen/kernels/gpu_vectors.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -38,8 +40,9 @@ void ThreadBody::range(scf::ParallelOp loop, Value work) {
   const int64_t items = schedule_.items();
   Value first = b_.create<arith::MulIOp>(loc_, number<NVVM::BlockIdXOp>(b_, loc_), constant(items));
   Value step = b_.create<arith::MulIOp>(loc_, number<NVVM::GridDimXOp>(b_, loc_), constant(items));
+  if (schedule_.width > 1) return range_by_vectors(loop, work, first, step);
   if (schedule_.each > 1) return range_by_several(loop, work, first, step);
-  // With columns all threads of a block meet at barriers, so those beyond the range come along.
+  // With columns, all threads of a block meet at barriers, so threads beyond the range come along.
   const bool together = schedule_.columns && schedule_.lanes > 1;
   auto steps = b_.create<scf::ForOp>(loc_, together ? first : add(b_, loc_, first, lanes_.item()), work, step);
   OpBuilder::InsertionGuard guard(b_);
@@ -55,8 +58,8 @@ void ThreadBody::range(scf::ParallelOp loop, Value work) {
   block(*loop.getBody(), /*shared=*/schedule_.lanes > 1);
 }
 
-/// A block's items lie side by side for each of a thread's in turn. Those of a whole block go together; the last block's
-/// may be fewer, and go one by one.
+/// For each of a thread's items in turn, a block's items are adjacent. A full block processes them together; the last block may
+/// have fewer, and processes them one by one.
 void ThreadBody::range_by_several(scf::ParallelOp loop, Value work, Value first, Value step) {
   auto steps = b_.create<scf::ForOp>(loc_, first, work, step);
   OpBuilder::InsertionGuard guard(b_);
@@ -76,6 +79,40 @@ void ThreadBody::range_by_several(scf::ParallelOp loop, Value work, Value first,
   block(*loop.getBody(), /*shared=*/false);
 }
 
+/// A thread's vectors are a block apart from each other. The elements beyond the last whole vector go one by one, as do all of
+/// them if there are more than 32 bits can count, since indices are divided in 32 bits.
+void ThreadBody::range_by_vectors(scf::ParallelOp loop, Value work, Value first, Value step) {
+  const Vectors vectors(loop, schedule_.width);
+  Value end = b_.create<arith::SubIOp>(loc_, work, b_.create<arith::RemUIOp>(loc_, work, constant(schedule_.width)));
+  if (auto divisors = vectors.divisors()) {
+    Value most = work;
+    for (Value divisor : *divisors) most = b_.create<arith::MaxUIOp>(loc_, most, mapped(divisor));
+    Value fits = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::ule, most, constant(std::numeric_limits<int32_t>::max()));
+    end = b_.create<arith::SelectOp>(loc_, fits, end, constant(0));
+  }
+  OpBuilder::InsertionGuard guard(b_);
+  Value start = add(b_, loc_, first, b_.create<arith::MulIOp>(loc_, lanes_.item(), constant(schedule_.width)));
+  auto steps = b_.create<scf::ForOp>(loc_, start, end, step);
+  b_.setInsertionPoint(steps.getBody()->getTerminator());
+  VectorBody body(b_, loop, vectors, map_);
+  Value base = steps.getInductionVar();
+  body.read(base, {});
+  for (int i = schedule_.width; i < schedule_.each; i += schedule_.width) {
+    Value next = add(b_, loc_, base, constant(int64_t{i} * schedule_.block));
+    Value inside = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, next, end);
+    body.read(b_.create<arith::SelectOp>(loc_, inside, next, base), inside);
+  }
+  body.compute_and_write();
+  b_.setInsertionPointAfter(steps);
+  const Value threads = constant(schedule_.block);
+  Value thread = add(b_, loc_, b_.create<arith::MulIOp>(loc_, number<NVVM::BlockIdXOp>(b_, loc_), threads), lanes_.item());
+  auto rest = b_.create<scf::ForOp>(loc_, add(b_, loc_, end, thread), work,
+                                    b_.create<arith::MulIOp>(loc_, number<NVVM::GridDimXOp>(b_, loc_), threads));
+  b_.setInsertionPoint(rest.getBody()->getTerminator());
+  map_.map(loop.getInductionVars()[0], rest.getInductionVar());
+  block(*loop.getBody(), /*shared=*/false);
+}
+
 SmallVector<IRMapping> ThreadBody::abreast(Block& from, ValueRange indices) {
   SmallVector<IRMapping> maps(indices.size(), map_);
   for (auto [map, index] : llvm::zip(maps, indices)) map.map(from.getArgument(0), index);
@@ -85,7 +122,7 @@ SmallVector<IRMapping> ThreadBody::abreast(Block& from, ValueRange indices) {
 }
 
 bool can_go_abreast(Block& body, int most) {
-  constexpr int function = 16;  // what an exponential or a root becomes
+  constexpr int function = 16;  // an exponential or a root lowers to these
   int count = 0;
   for (Operation& op : body.without_terminator()) {
     if (op.getNumRegions() != 0) return false;
@@ -144,21 +181,21 @@ void ThreadBody::parallel(scf::ParallelOp op, bool shared) {
   }
 }
 
-/// As many as a loop has for all lanes, where that is known.
+/// The number of iterations of a loop for all lanes, if known; else the largest integer.
 int64_t ThreadBody::iterations(scf::ParallelOp op) const {
   auto low = getConstantIntValue(op.getLowerBound()[0]), high = getConstantIntValue(op.getUpperBound()[0]);
   return low && high ? *high - *low : std::numeric_limits<int64_t>::max();
 }
 
-/// A lane's iterations of `op` from `low` on but for the last few, whose first it returns: several at a time, so that
-/// their loads are on the way together, with sums of their own. `sums`: to begin with; then those.
+/// A lane's iterations of `op` from `low` on, several at a time with sums of their own, so that their loads overlap. Returns
+/// the first of the few iterations left over. `sums` holds the initial sums, then the results.
 Value ThreadBody::several_at_a_time(scf::ParallelOp op, Value low, Value high, SmallVector<Value>& sums) {
   auto reduce = cast<scf::ReduceOp>(op.getBody()->getTerminator());
   const int64_t lanes = schedule_.lanes;
   const size_t count = sums.size();
   SmallVector<Value> start{low};
   for (int i = 0; i < abreast_; ++i) llvm::append_range(start, sums);
-  Value end = b_.create<arith::SubIOp>(loc_, high, constant((abreast_ - 1) * lanes));  // signed: of a short loop negative
+  Value end = b_.create<arith::SubIOp>(loc_, high, constant((abreast_ - 1) * lanes));  // signed: negative for a short loop
   Value step = constant(abreast_ * lanes);
   auto loop = b_.create<scf::ForOp>(loc_, low, end, step, start);
   {
@@ -186,7 +223,7 @@ SmallVector<Value> ThreadBody::combined(scf::ReduceOp reduce, ValueRange xs, Val
   return results;
 }
 
-/// A loop or branch that an item's lanes go through together, or a thread by itself.
+/// A loop or branch that all lanes of an item, or a single thread, execute.
 void ThreadBody::nested(Operation& op, bool shared) {
   Operation* copy = b_.cloneWithoutRegions(op, map_);
   OpBuilder::InsertionGuard guard(b_);

@@ -1,4 +1,4 @@
-// What one thread of a GPU does of a kernel.
+// What one thread of a GPU does in a kernel.
 #pragma once
 
 #include "codegen/kernels/gpu_lanes.h"
@@ -8,28 +8,28 @@
 
 namespace sheaf::kernels {
 
-/// Whether iterations of a parallel loop are short enough to be done several at a time by a thread: of `most` simple operations. Longer
-/// ones have enough to do while they wait for memory.
+/// Whether iterations of a parallel loop are short enough, `most` simple operations, for a thread to do several at a time.
+/// Longer ones have enough to do while they wait for memory.
 bool can_go_abreast(mlir::Block& body, int most);
 
-/// Emits it. The kernel's one outermost scf.parallel, over its range, becomes a loop over a grid's blocks; the loops and
-/// reductions right within it (or within sequential loops, which all go through) are shared by an item's lanes, what is
-/// deeper each thread does for itself. What is done once for an item is computed by all of its lanes and stored by one.
+/// Emits it. The kernel's one outermost scf.parallel, over its range, becomes a loop over a grid's blocks. An item's lanes
+/// share the loops and reductions directly within it (or within sequential loops, which all lanes execute); deeper loops run
+/// within each thread. Work done once for an item is computed by all of its lanes and stored by one.
 class ThreadBody {
  public:
-  /// `map`: what the kernel's arguments, but for its range, are in `function`.
+  /// `map`: the counterparts in `function` of the kernel's arguments, except for its range.
   ThreadBody(mlir::OpBuilder& builder, mlir::func::FuncOp function, const GpuSchedule& schedule, mlir::IRMapping map);
 
   /// All of [0, work): `loop` is the kernel's.
   void range(mlir::scf::ParallelOp loop, mlir::Value work);
-  /// What stands before and after that loop: computed by every thread, for it is done once in a kernel.
+  /// The code before and after that loop: every thread computes it, since it runs once per kernel.
   void around(mlir::Operation& op);
 
  private:
   mlir::Value constant(int64_t value);
   mlir::Value mapped(mlir::Value value) { return map_.lookupOrDefault(value); }
 
-  /// `shared`: the block's loops are still to be shared by the lanes.
+  /// `shared`: the block's loops are yet to be shared by the lanes.
   void block(mlir::Block& from, bool shared);
   void parallel(mlir::scf::ParallelOp op, bool shared);
   void nested(mlir::Operation& op, bool shared);
@@ -37,9 +37,10 @@ class ThreadBody {
   mlir::Value combined(mlir::Region& combination, mlir::Value x, mlir::Value y);
   llvm::SmallVector<mlir::Value> combined(mlir::scf::ReduceOp reduce, mlir::ValueRange xs, mlir::ValueRange ys);
   void range_by_several(mlir::scf::ParallelOp loop, mlir::Value work, mlir::Value first, mlir::Value step);
+  void range_by_vectors(mlir::scf::ParallelOp loop, mlir::Value work, mlir::Value first, mlir::Value step);
   mlir::Value several_at_a_time(mlir::scf::ParallelOp op, mlir::Value low, mlir::Value high,
                                 llvm::SmallVector<mlir::Value>& sums);
-  /// The body of a parallel loop for several iterations, operation by operation: loads before stores. What its values
+  /// The body of a parallel loop for several iterations, operation by operation, loads before stores. Returns what its values
   /// became for each.
   llvm::SmallVector<mlir::IRMapping> abreast(mlir::Block& from, mlir::ValueRange indices);
   int64_t iterations(mlir::scf::ParallelOp op) const;

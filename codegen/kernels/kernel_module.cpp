@@ -3,6 +3,7 @@
 #include "codegen/kernels/arithmetic.h"
 #include "codegen/kernels/builders.h"
 #include "codegen/kernels/gpu_thread.h"
+#include "codegen/kernels/gpu_vectors.h"
 #include "codegen/kernels/native_object.h"
 #include "codegen/kernels/passes.h"
 #include "codegen/kernels/pipeline.h"
@@ -25,7 +26,7 @@ namespace sheaf::kernels {
 using namespace mlir;
 
 KernelModule::KernelModule(MLIRContext& context) : context_(context) {
-  // Vector: the polynomial expansion asks for it even where all is scalar.
+  // Vector: the polynomial expansion needs it even if everything is scalar.
   context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
                       memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect, vector::VectorDialect>();
   module_ = ModuleOp::create(UnknownLoc::get(&context));
@@ -64,12 +65,18 @@ template Result<KernelUse> KernelModule::add(const InverseCountSpec&);
 template Result<KernelUse> KernelModule::add(const ConstantSpec&);
 template Result<KernelUse> KernelModule::add(const LookupSpec&);
 template Result<KernelUse> KernelModule::add(const CumSumSpec&);
+template Result<KernelUse> KernelModule::add(const CtcSpec&);
+template Result<KernelUse> KernelModule::add(const ScanSpec&);
+template Result<KernelUse> KernelModule::add(const ScanBackwardSpec&);
+template Result<KernelUse> KernelModule::add(const ArgScanSpec&);
+template Result<KernelUse> KernelModule::add(const ArgSortSpec&);
+template Result<KernelUse> KernelModule::add(const ScatterSpec&);
 template Result<KernelUse> KernelModule::add(const ArgExtremumSpec&);
 template Result<KernelUse> KernelModule::add(const ResampleSpec&);
 
 namespace {
 
-/// A valid, readable part of a symbol name.
+/// A valid and readable part of a symbol name.
 std::string symbol_part(const std::string& name) {
   std::string result;
   for (char c : name.substr(0, 40)) result += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
@@ -77,7 +84,7 @@ std::string symbol_part(const std::string& name) {
   return result;
 }
 
-/// What a turn of the loop reads.
+/// The bytes read by one iteration of the loop.
 int64_t bytes_read(scf::ParallelOp loop) {
   int64_t bytes = 0;
   for (Operation& op : loop.getBody()->without_terminator())
@@ -86,16 +93,19 @@ int64_t bytes_read(scf::ParallelOp loop) {
   return bytes;
 }
 
-/// Several where a thread has but an element to wait for, so that more is on the way from memory: an H200 wants 3.5 MB in flight,
-/// which are 13 bytes for each of the 2048 threads that it keeps on each of 132 multiprocessors.
-int items_for_a_thread(func::FuncOp function, const GpuSchedule& schedule) {
-  constexpr int64_t in_flight = 16;  // bytes
-  if (schedule.lanes > 1 || schedule.block < 256) return 1;
+/// Decides what a thread does together if each item is one thread's: enough to keep an H200's memory busy, which needs 3.5 MB in flight:
+/// 26 bytes for each of the 1024 threads that a multiprocessor keeps if they have 64 registers.
+void set_items_for_a_thread(func::FuncOp function, GpuSchedule& schedule) {
+  constexpr int64_t in_flight = 32, least = 16;  // bytes
+  if (schedule.lanes > 1 || schedule.block < 256) return;
   for (auto loop : function.getOps<scf::ParallelOp>()) {
-    if (!can_go_abreast(*loop.getBody(), 64)) continue;
-    return bytes_read(loop) * 4 >= in_flight || bytes_read(loop) == 0 ? 4 : 8;
+    if (auto vectors = Vectors::widest(loop)) {
+      schedule.width = vectors->width();
+      schedule.each = schedule.width * (vectors->bytes_read() > 0 && vectors->bytes_read() < in_flight ? 2 : 1);
+    } else if (can_go_abreast(*loop.getBody(), 64)) {
+      schedule.each = bytes_read(loop) * 4 >= least || bytes_read(loop) == 0 ? 4 : 8;
+    }
   }
-  return 1;
 }
 
 void set_schedule(func::FuncOp function, const GpuSchedule& schedule, bool many) {
@@ -104,12 +114,13 @@ void set_schedule(func::FuncOp function, const GpuSchedule& schedule, bool many)
   attributes.append("block", builder.getI32IntegerAttr(schedule.block));
   attributes.append("lanes", builder.getI32IntegerAttr(schedule.lanes));
   if (schedule.each > 1) attributes.append("each", builder.getI32IntegerAttr(schedule.each));
+  if (schedule.width > 1) attributes.append("width", builder.getI32IntegerAttr(schedule.width));
   if (schedule.columns) attributes.append("columns", builder.getUnitAttr());
   function->setAttr(schedule_attribute, attributes.getDictionary(function.getContext()));
   if (many) function->setAttr(many_attribute, builder.getUnitAttr());
 }
 
-/// Those that the module doesn't have yet: their names say what they hold.
+/// Only the kernels the module doesn't have yet: a name identifies its contents.
 void add_tables(ModuleOp module, llvm::ArrayRef<Table> tables) {
   for (const Table& table : tables) {
     if (module.lookupSymbol(table.name)) continue;
@@ -127,8 +138,7 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, Emitter* on_gpu, KernelU
   OwningOpRef<func::FuncOp> function(emitter.take()), gpu_function(on_gpu ? on_gpu->take() : nullptr);
   if (failed(verify(*function)) || (gpu_function && failed(verify(*gpu_function))))
     return Error(name + ": the generated kernel is not valid (a fault of the compiler)");
-  // Extents stand in it as arguments, so kernels that differ only in which symbols they get are the same
-  // text.
+  // Its extents are arguments, so kernels that differ only in the symbols they get have the same text.
   std::string text;
   llvm::raw_string_ostream stream(text);
   function->print(stream, OpPrintingFlags().useLocalScope());
@@ -145,7 +155,7 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, Emitter* on_gpu, KernelU
     kernel.arithmetic = std::move(arithmetic);
     if (!gpu_function) gpu_function = function->clone();
     for (ModuleOp module : {*module_, *gpu_module_}) add_tables(module, emitter.tables());
-    schedule.each = items_for_a_thread(*gpu_function, schedule);
+    set_items_for_a_thread(*gpu_function, schedule);
     kernel.gpu_block = schedule.block;
     kernel.gpu_items = schedule.items();
     set_schedule(*gpu_function, schedule, launches_many(kernel));
@@ -170,7 +180,7 @@ std::string KernelModule::text() const {
 
 Result<void> KernelModule::lower(ModuleOp module, void (*pipeline)(OpPassManager&)) const {
   PassManager passes(&context_);
-  // Verified once when added, and by LLVM at the end; between passes it would be a third of the time.
+  // Verified once when added, and by LLVM at the end; verifying between passes would take a third of the time.
   passes.enableVerifier(false);
   pipeline(passes);
   std::string message;

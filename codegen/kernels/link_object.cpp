@@ -1,7 +1,8 @@
 #include "codegen/kernels/native_object.h"
 
-#include "runtime/base/descriptor.h"
+#include "runtime/base/memory_file.h"
 #include "runtime/base/path_of_open_file.h"
+#include "runtime/base/pipe.h"
 
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/StringRef.h"
@@ -13,10 +14,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <utility>
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 LLD_HAS_DRIVER(elf)
@@ -24,32 +22,26 @@ LLD_HAS_DRIVER(elf)
 namespace sheaf::kernels {
 namespace {
 
-/// Takes what is written to a pipe until its writing end is closed. lld insists on a path for its output, puts a file there
-/// under a temporary name and renames it, which a signal would leave behind; to what isn't a regular file it writes
+/// Collects everything written to a pipe until its writing end is closed. lld insists on a path for its output; it writes a
+/// temporary file there and renames it, and a signal would leave that file behind. To anything but a regular file it writes
 /// directly.
 class PipeReader {
  public:
   PipeReader() {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return;
-    from_ = ends[0];
-    to_ = ends[1];
+    if (!pipe_.open()) return;
     try {
       thread_ = std::thread([this] { take_all(); });
     } catch (const std::system_error& none) {
-      close(std::exchange(to_, -1));
+      pipe_.to = Descriptor();
       errno = none.code().value();
     }
   }
-  ~PipeReader() {
-    stop();
-    if (from_ >= 0) close(from_);
-  }
+  ~PipeReader() { stop(); }
   PipeReader(const PipeReader&) = delete;
 
-  bool usable() const { return to_ >= 0; }
-  Result<std::string> path() const { return path_of_open_file(to_); }
-  /// All that was written. Error: it could not be read.
+  bool usable() const { return pipe_.to.open(); }
+  Result<std::string> path() const { return path_of_open_file(pipe_.to.get()); }
+  /// All that was written, or an error if it could not be read.
   Result<std::string> finish() {
     stop();
     if (problem_ != 0) return Error(std::string("the linker's output can't be read: ") + std::strerror(problem_));
@@ -58,49 +50,38 @@ class PipeReader {
 
  private:
   void stop() {
-    if (to_ >= 0) close(std::exchange(to_, -1));
+    pipe_.to = Descriptor();
     if (thread_.joinable()) thread_.join();
   }
   void take_all() {
     char part[1 << 16];
-    for (ssize_t n; (n = read(from_, part, sizeof part)) != 0;) {
+    for (ssize_t n; (n = read(pipe_.from.get(), part, sizeof part)) != 0;) {
       if (n > 0) bytes_.append(part, static_cast<size_t>(n));
-      // What comes after a failure is taken all the same, or the writer would wait.
+      // Data after a failure is still read, or the writer would block.
       if (n < 0 && errno != EINTR) problem_ = errno;
     }
   }
 
-  int from_ = -1, to_ = -1;
+  Pipe pipe_;
   std::string bytes_;
   int problem_ = 0;  ///< errno
   std::thread thread_;
 };
-
-bool write_all(int fd, const std::string& bytes) {
-  for (size_t done = 0; done < bytes.size();) {
-    ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<size_t>(n);
-  }
-  return true;
-}
 
 }  // namespace
 
 Result<std::string> link_shared_object(const std::string& object) {
   static std::mutex turn;
   std::lock_guard lock(turn);
-  static bool usable = true;  // lld says so if a failure has left it in a bad state
+  static bool usable = true;  // if a failure has left lld in a bad state, it says so
   if (!usable) return Error("the linker failed before and cannot run again in this process");
 
-  Descriptor input(memfd_create("kernels.o", MFD_CLOEXEC));
-  if (!input.open() || !write_all(input.get(), object))
-    return Error(std::string("no memory for the linker's input: ") + std::strerror(errno));
+  const auto input = memory_file(object);
+  if (!input) return Error("the linker's input: " + input.error().message());
   PipeReader output;
   if (!output.usable()) return Error(std::string("no pipe for the linker's output: ") + std::strerror(errno));
   SHEAF_ASSIGN(const std::string output_path, output.path());
-  SHEAF_ASSIGN(const std::string input_path, path_of_open_file(input.get()));
+  SHEAF_ASSIGN(const std::string input_path, path_of_open_file(input->get()));
   const char* arguments[] = {"ld.lld",
                              "-shared",
                              "--no-undefined",
@@ -119,7 +100,7 @@ Result<std::string> link_shared_object(const std::string& object) {
                              output_path.c_str()};
   std::string messages;
   llvm::raw_string_ostream stream(messages);
-  // Without it lld ends the process where it can't go on.
+  // Without this, lld ends the process when it can't go on.
   llvm::CrashRecoveryContext::Enable();
   lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
   llvm::CrashRecoveryContext::Disable();

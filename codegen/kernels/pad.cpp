@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace {
 
-/// An element of `dtype` as the integer of its width.
+/// An element of `dtype` as an integer of the same width.
 llvm::APInt bits_of(double value, DType dtype) {
   const llvm::fltSemantics* format = dtype == DType::float32    ? &llvm::APFloat::IEEEsingle()
                                      : dtype == DType::float16  ? &llvm::APFloat::IEEEhalf()
@@ -29,11 +29,11 @@ llvm::APInt bits_of(double value, DType dtype) {
 Result<KernelUse> build(Emitter& e, const PadSpec& spec) {
   SHEAF_ASSIGN(auto dim, checked_dim(spec.name, spec.dim, spec.shape.size()));
   size_t d = static_cast<size_t>(dim);
-  // All in elements of one slab, what stands at one index of the dimensions before `dim`.
+  // Everything in elements of one slab, the data at one index of the dimensions before `dim`.
   auto outer = product(spec.shape, 0, d), inner = product(spec.shape, d + 1, spec.shape.size());
   auto part = [&](const Extent& size) { return inner ? product(size, *inner) : std::nullopt; };
   auto slab = part(spec.shape[d]), size = part(spec.size), first = part(spec.begin);
-  if (!outer || !slab || !size || !first) return Error(spec.name + ": sizes beside the dimension have no linear product");
+  if (!outer || !slab || !size || !first) return Error(spec.name + ": sizes around the dimension have no linear product");
 
   int x = e.add_buffer(dtype_of_width(spec.dtype)), y = e.add_buffer(dtype_of_width(spec.dtype));
   e.start();

@@ -1,4 +1,4 @@
-// Pass sheaf-ptx-entry: what can be launched on a GPU, with blocks of which size.
+// Pass sheaf-ptx-entry: marks what can be launched on a GPU, and with which block size.
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -25,8 +25,10 @@ struct PtxEntryPass : PassWrapper<PtxEntryPass, OperationPass<ModuleOp>> {
       function->removeAttr(block_attribute);
       function->removeAttr(kernel_attribute);
       function->removeAttr(in_place_attribute);
+      if (Attribute resident = function->removeAttr(resident_attribute))
+        function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), resident);
       function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-      // What a block's threads share out among them holds for exactly that many.
+      // The way a block's threads share out work is valid only for exactly this many.
       function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                         builder.getDenseI32ArrayAttr({static_cast<int32_t>(block.getInt()), 1, 1}));
     }

@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace {
 
-/// x viewed as outer × n × inner, n being the dimension of the softmax; what happens at one (outer, n, inner).
+/// x viewed as outer × n × inner, with n the dimension of the softmax, and the computation at one (outer, n, inner).
 class Softmax {
  public:
   Softmax(Emitter& e, const SoftmaxSpec& spec) : e_(e), spec_(spec), prologue_(e, spec.prologue), epilogue_(e, spec.epilogue) {}
@@ -38,7 +38,7 @@ class Softmax {
     y = epilogue_.apply(y, [&](size_t i) { return offset(first + i, at); });
     e_.store(y_, offset(0, at), y);
   }
-  /// a - b that stays as it is: rearranged as x - (max + log sum) it would round at max's size.
+  /// a - b, protected from reassociation: as x - (max + log sum) it would round at max's size.
   Value subtract(Value a, Value b) { return e_.builder.create<arith::SubFOp>(e_.loc, a, b, arith::FastMathFlags::contract); }
   Value where_equal(Value x, Value to, Value then, Value otherwise) {
     Value equal = e_.builder.create<arith::CmpFOp>(e_.loc, arith::CmpFPredicate::OEQ, x, to, arith::FastMathFlags::none);
@@ -48,21 +48,21 @@ class Softmax {
     return e_.builder.create<arith::ConstantOp>(e_.loc, e_.builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
   }
   Value exp(Value x) { return e_.builder.create<math::ExpOp>(e_.loc, x); }
-  /// What the second pass over the elements takes: log Σ, or 1 / Σ.
+  /// The value the second pass over the elements uses: log Σ, or 1 / Σ.
   Value finish_sum(Value sum) {
     if (spec_.log) return e_.builder.create<math::LogOp>(e_.loc, sum);
     Value factor = e_.builder.create<arith::DivFOp>(e_.loc, e_.f32(1), sum);
     return spec_.masked ? where_equal(sum, e_.f32(0), e_.f32(0), factor) : factor;
   }
-  /// In the second pass: y from what the first one left (x - max to be taken again, or e^(x - max) in y).
+  /// The second pass: y from what the first one left (x - max to be computed again, or e^(x - max) in y).
   void finish(const Position& at, Value max, Value factor) {
     if (spec_.log) return store(at, subtract(subtract(load(at), max), factor));
     Value e = e_.load(y_, offset(0, at));
     store(at, e_.builder.create<arith::MulFOp>(e_.loc, e, factor));
   }
-  /// e^(x - max); softmax keeps it in y, log_softmax needs the sum alone.
+  /// e^(x - max); softmax keeps it in y, log_softmax needs only the sum.
   Value exponential(const Position& at, Value max) {
-    // -∞ less -∞ would be NaN: of a row that is nothing else, e^(-∞ - 0) is what is meant.
+    // -∞ less -∞ would be NaN; for a row of nothing else, the intended value is e^(-∞ - 0).
     if (spec_.masked) max = where_equal(max, lowest(), e_.f32(0), max);
     Value value = exp(subtract(load(at), max));
     if (!spec_.log) e_.store(y_, offset(0, at), value);
@@ -75,14 +75,14 @@ class Softmax {
   Emitter& e_;
   const SoftmaxSpec& spec_;
   FusedBody prologue_, epilogue_;
-  std::vector<Loop> loops_;  ///< outer ones, n, and inner if there is one
+  std::vector<Loop> loops_;  ///< the outer ones, n, and inner if there is one
   size_t outer_ = 0;
   bool inner_ = false;
   Extent n_, inner_size_ = 1;
   int x_ = 0, y_ = 0;
 };
 
-/// One row: vectorised along it where inner = 1. On a GPU a column is as good.
+/// One row, vectorised along it if inner = 1. On a GPU a column works as well.
 void Softmax::rows(Position at) {
   Type f32 = e_.builder.getF32Type();
   Value zero = e_.constant(0), n = e_.size(n_);
@@ -96,7 +96,7 @@ void Softmax::rows(Position at) {
   e_.parallel(zero, n, [&](Value i) { finish(with(i), max, factor); });
 }
 
-/// inner > 1: tiles of neighbouring columns side by side, vectorised along inner.
+/// inner > 1: tiles of neighbouring columns, vectorised along inner.
 void Softmax::columns(Position at) {
   constexpr int64_t tile = 64;
   Type f32 = e_.builder.getF32Type();
@@ -137,7 +137,7 @@ Result<KernelUse> Softmax::build() {
   SHEAF_ASSIGN(auto dim, checked_dim(spec_.name, spec_.dim, shape.size()));
   std::vector<Shape> operands{shape};
   for (const Fusion* fusion : {&spec_.prologue, &spec_.epilogue}) {
-    if (!fusion->coordinates.empty()) return Error(spec_.name + ": what is fused into it cannot know where it is");
+    if (!fusion->coordinates.empty()) return Error(spec_.name + ": ops fused into it cannot know their position");
     for (const Operand& operand : fusion->operands) operands.push_back(operand.shape);
   }
   size_t d = static_cast<size_t>(dim);
@@ -163,13 +163,13 @@ Result<KernelUse> Softmax::build() {
   y_ = e_.add_buffer(DType::float32);
   e_.start();
   KernelUse use;
-  // Along rows each element is read for the last time before it is written. Columns share scratch memory, so
-  // their loops are not free of dependences, as those of in-place kernels are said to be.
+  // In row order each element is read for the last time before it is written. Columns share scratch memory, so their loops do
+  // have dependences, which in-place kernels are said not to have.
   if (!inner_ && spec_.x.dtype == DType::float32) {
     e_.allow_in_place(x_, y_);
     use.in_place.emplace_back(0, 0);
   }
-  // On a GPU a column is an item of the range, or of a loop in it where there is no linear product.
+  // On a GPU a column is an item of the range, or of a loop inside an item if there is no linear product.
   const auto items = inner_ && e_.for_gpu() ? product(work.size, inner_size_) : std::nullopt;
   e_.set_schedule(items ? gpu_columns(*items, n_) : gpu_rows(inner_ ? inner_size_ : n_));
   e_.parallel(e_.begin(), e_.end(), [&](Value flat) {

@@ -1,8 +1,8 @@
-// What a generated kernel shall do, in plain C++: shapes, element types and the scalar arithmetic.
+// What a generated kernel computes, in plain C++: shapes, element types and the scalar arithmetic.
 //
-// Tensors are dense and row-major. Sizes are Extents: static ones are compiled in, others become run-time
-// arguments of the kernel. Arithmetic comes as a callback that emits scalar MLIR ops (arith, math), so an
-// op's scalar definition plugs in whatever dialect it belongs to.
+// Tensors are dense and row-major. Sizes are Extents: static ones are compiled in, others become run-time arguments of the
+// kernel. Arithmetic comes as a callback that emits scalar MLIR ops (arith, math), so an op's scalar definition plugs in
+// whatever dialect it belongs to.
 #pragma once
 
 #include "runtime/base/dtype.h"
@@ -26,10 +26,9 @@ struct Operand {
   Shape shape;
 };
 
-/// Emits arithmetic on scalars. A float32, float16 or bfloat16 element arrives (and must be given back) as
-/// f32; int64, int32 and uint8 elements as i64, i32 and i8 (its bits being an unsigned number), a boolean as i1. One
-/// result per output. The ops get the fast-math flags reassoc, nsz and contract unless the callback sets flags
-/// itself; NaN and infinities keep their meaning.
+/// Emits arithmetic on scalars. A float32, float16 or bfloat16 element arrives (and is returned) as f32; int64, int32 and uint8
+/// elements as i64, i32 and i8 (whose bits are an unsigned number), a boolean as i1. One result per output. The ops get the
+/// fast-math flags reassoc, nsz and contract unless the callback sets flags itself; NaN and infinities keep their meaning.
 using ScalarBody = std::function<llvm::SmallVector<mlir::Value>(mlir::OpBuilder&, mlir::Location, mlir::ValueRange)>;
 
 /// outputs[i] = body(inputs[i]...) with PyTorch's broadcasting of inputs to `shape`, the shape of all
@@ -41,17 +40,17 @@ struct ElementwiseSpec {
   Shape shape;
   std::vector<DType> outputs;
   ScalarBody body;
-  /// Where not empty (then one per dimension of `shape`), the body gets after the inputs' scalars one i64 for each
-  /// dimension d: the element's index along d, plus coordinates[d].
+  /// If not empty (then one per dimension of `shape`), the body gets, after the inputs' scalars, one i64 for each dimension d:
+  /// the element's index along d plus coordinates[d].
   std::vector<Extent> coordinates = {};
 };
 
-/// Arithmetic fused into another kernel, on its elements as they are loaded or stored: the body gets the
-/// element, then one scalar per operand, and gives back one. No body: nothing is fused.
+/// Arithmetic fused into another kernel, on its elements as they are loaded or stored: the body gets the element, then one
+/// scalar per operand, and returns one. No body: nothing is fused.
 struct Fusion {
-  std::vector<Operand> operands;  ///< broadcast to the kernel's shape where the kernel's comment allows it
+  std::vector<Operand> operands;  ///< broadcast to the kernel's shape if the kernel's comment allows it
   ScalarBody body;
-  /// As ElementwiseSpec::coordinates, of the kernel's shape; where the kernel's comment allows it.
+  /// As ElementwiseSpec::coordinates, for the kernel's shape, if the kernel's comment allows it.
   std::vector<Extent> coordinates = {};
 };
 
@@ -63,7 +62,7 @@ struct SoftmaxSpec {
   Operand x;
   int64_t dim = -1;
   bool log = false;
-  bool masked = false;  ///< rows of -∞ alone become zeros (of a softmax)
+  bool masked = false;  ///< rows of only -∞ become zeros (in a softmax)
   Fusion prologue, epilogue;
 };
 
@@ -83,10 +82,10 @@ struct NormalizationSpec {
   Fusion prologue, epilogue;
 };
 
-/// y[i, :] = weight[index[i], :]. Buffers: index (int64 or int32), weight [entries, width]; y, status.
-/// `status` is one int64 that the caller sets to 0 before a run. It stays 0 if every index was within
-/// [0, entries); otherwise it becomes ~p (bitwise not, so negative) with p the first offending position in
-/// `index` of those in the ranges run; rows of offending indices are copies of row 0.
+/// y[i, :] = weight[index[i], :]. Buffers: index (int64 or int32), weight [entries, width]; y, status. `status` is one int64
+/// that the caller sets to 0 before a run. It stays 0 if every index was within [0, entries); otherwise it becomes ~p (bitwise
+/// not, so negative), where p is the first offending position in `index` among the ranges run; rows of offending indices are
+/// copies of row 0.
 struct EmbeddingSpec {
   std::string name = "embedding";
   std::string description;
@@ -96,8 +95,8 @@ struct EmbeddingSpec {
   int64_t entries = 0, width = 0;
 };
 
-/// A copy between two strided layouts: y[out_offset + Σ i·out_stride] = x[in_offset + Σ i·in_stride] over all
-/// loop indices. Loops stand in the order of y's dimensions, the innermost last. Buffers: x; y.
+/// A copy between two strided layouts: y[out_offset + Σ i·out_stride] = x[in_offset + Σ i·in_stride] over all loop indices.
+/// Loops are in the order of y's dimensions, the innermost last. Buffers: x; y.
 struct CopySpec {
   struct Loop {
     Extent size, in_stride, out_stride;
@@ -109,7 +108,7 @@ struct CopySpec {
   Extent in_offset, out_offset;
 };
 
-/// Concatenation of inputs that differ in `dim` only. Buffers: the inputs; y.
+/// Concatenation of inputs that differ only in `dim`. Buffers: the inputs; y.
 struct ConcatSpec {
   std::string name = "concat";
   std::string description;
@@ -120,10 +119,10 @@ struct ConcatSpec {
 
 enum class Reduction { mean, sum, maximum, minimum };
 
-/// y = mean (or what `take` says) of x over the `dims` dimensions from `dim` on (adjacent ones). Sums are taken in float64 or
-/// in short float32 blocks; an extremum is NaN where there is one. Operands of the prologue may be broadcast to x's shape, and it may have coordinates;
-/// operands of the epilogue have y's shape. Integers need a prologue that makes floats of them.
-/// Buffers: x, prologue operands, epilogue operands; y.
+/// y = mean (or the reduction in `take`) of x over the `dims` dimensions from `dim` on (adjacent ones). Sums are taken in
+/// float64 or in short float32 blocks; an extremum is NaN if any element is. Operands of the prologue may be broadcast to x's
+/// shape, and it may have coordinates; operands of the epilogue have y's shape. Integers need a prologue that converts them to
+/// floats. Buffers: x, prologue operands, epilogue operands; y.
 struct MeanSpec {
   std::string name = "mean";
   std::string description;
@@ -135,9 +134,8 @@ struct MeanSpec {
   Fusion prologue, epilogue;
 };
 
-/// y = act(x W^T + b) for small static weights [out, in]; x is [rows, in], all float32. Operands of the
-/// epilogue have y's shape or are broadcast along rows ([out]). Buffers: x, weight, bias?, epilogue operands;
-/// y.
+/// y = act(x W^T + b) for small static weights [out, in]; x is [rows, in], all float32. Operands of the epilogue have y's shape
+/// or are broadcast along rows ([out]). Buffers: x, weight, bias?, epilogue operands; y.
 struct LinearSpec {
   std::string name = "linear";
   std::string description;
@@ -147,8 +145,8 @@ struct LinearSpec {
   Fusion epilogue;
 };
 
-/// y, of `shape`, is `value` but for x at [begin, begin + size) along `dim` (negative from the end): of zeros, the dual of a slice.
-/// Buffers: x; y.
+/// y, of `shape`, is `value` except for x at [begin, begin + size) along `dim` (negative from the end): with zeros, the dual of
+/// a slice. Buffers: x; y.
 struct PadSpec {
   std::string name = "pad";
   std::string description;
@@ -159,8 +157,8 @@ struct PadSpec {
   double value = 0;
 };
 
-/// dweight[index[i], :] += dy[i, :], from 0, in order of i; all float32. Indices beyond the table and `padding_idx`
-/// are left out (EmbeddingSpec reports the former). Buffers: index, dy [..., width]; dweight [entries, width].
+/// dweight[index[i], :] += dy[i, :], from 0, in order of i; all float32. Indices beyond the table and `padding_idx` are left
+/// out (EmbeddingSpec reports the former). Buffers: index, dy [..., width]; dweight [entries, width].
 struct EmbeddingBackwardSpec {
   std::string name = "embedding_backward";
   std::string description;
@@ -170,7 +168,7 @@ struct EmbeddingBackwardSpec {
   std::optional<int64_t> padding_idx;
 };
 
-/// y = 1 / Π(shape), a float32: the factor of a mean over so many elements. Buffers: y.
+/// y = 1 / Π(shape), a float32: the factor of a mean over that many elements. Buffers: y.
 struct InverseCountSpec {
   std::string name = "inverse_count";
   std::string description;
@@ -206,6 +204,74 @@ struct CumSumSpec {
   bool reverse = false;
 };
 
+/// torch's ctc_loss of each row, x being log probabilities [steps, rows, classes] and the targets [rows, labels]. A length or
+/// label out of range makes the row's loss NaN. Buffers: x, targets, input lengths, target lengths; losses [rows], alphas
+/// [rows, steps, 2 · labels + 1]. With `backward`: dy [rows], x, targets, both lengths, alphas; dx, betas [rows, 2 · labels + 1],
+/// which nobody needs afterwards.
+struct CtcSpec {
+  std::string name = "ctc_loss";
+  std::string description;
+  Operand x;
+  DType target = DType::int64, input_length = DType::int64, target_length = DType::int64;
+  int64_t labels = 0, blank = 0;
+  bool zero_infinity = false;  ///< a row without a way to its labels counts as 0
+  bool by_length = false;      ///< each row's loss is divided by its number of labels
+  bool backward = false;
+};
+
+enum class Scan { product, log_sum_exp };
+
+/// y[i] = Π x[j], or log Σ e^x[j], over j <= i along `dim`; products of int64 and int32 too. Buffers: x; y.
+struct ScanSpec {
+  std::string name = "cum_prod";
+  std::string description;
+  Operand x;
+  int64_t dim = 0;
+  Scan take = Scan::product;
+};
+
+/// The gradient of a ScanSpec along x, all float32 of one shape. Buffers: dy, x, y; dx.
+struct ScanBackwardSpec {
+  std::string name = "cum_prod_backward";
+  std::string description;
+  Shape shape;
+  int64_t dim = 0;
+  Scan take = Scan::product;
+};
+
+/// y[i] = the position, int64, of the last largest (or smallest) of the elements of x up to i along `dim`, or of the last NaN.
+/// Buffers: x; y.
+struct ArgScanSpec {
+  std::string name = "arg_cum_max";
+  std::string description;
+  Operand x;
+  int64_t dim = 0;
+  bool minimum = false;
+};
+
+/// y = the positions, int64, of x's elements along `dim` in their order: equal ones by position, NaN as the largest.
+/// Buffers: x; y.
+struct ArgSortSpec {
+  std::string name = "arg_sort";
+  std::string description;
+  Operand x;
+  int64_t dim = 0;
+  bool descending = false;
+};
+
+/// y = x [outer, entries, inner], except that y[o, index[o, j, i], i] = source[o, j, i] (or `value`, of float32), in order of j;
+/// with `add` the source is added. Sources without an entry are left out. Buffers: index [outer, count, inner], x, source?;
+/// y, status (EmbeddingSpec's).
+struct ScatterSpec {
+  std::string name = "scatter";
+  std::string description;
+  DType index = DType::int64, dtype = DType::float32;
+  Extent outer, count, inner;
+  int64_t entries = 0;
+  bool add = false;
+  std::optional<double> value;
+};
+
 /// y = the position, int64, of the first largest (or smallest) element of x along `dim`, or of the first NaN. Buffers: x; y.
 struct ArgExtremumSpec {
   std::string name = "arg_max";
@@ -215,8 +281,8 @@ struct ArgExtremumSpec {
   bool minimum = false;
 };
 
-/// y[…, j, …] = Σ weights[j, k] · x[…, starts[j] + k, …] along `dim`: as many entries as `starts`. What a weight is -0 for doesn't
-/// count, NaN or not. Buffers: x; y.
+/// y[…, j, …] = Σ weights[j, k] · x[…, starts[j] + k, …] along `dim`, which has as many entries as `starts`. Entries with a
+/// weight of -0 don't count, NaN or not. Buffers: x; y.
 struct ResampleSpec {
   std::string name = "resample";
   std::string description;
@@ -226,15 +292,14 @@ struct ResampleSpec {
   std::vector<float> weights;
 };
 
-/// A kernel as one step uses it. Two uses with equal structure share a kernel; extents and work are the
-/// step's.
+/// A kernel as one step uses it. Two uses with equal structure share a kernel; extents and work belong to the step.
 struct KernelUse {
   std::string name;             ///< the function's
   std::string description;      ///< of the first use
-  bool elementwise = false;     ///< one flat loop, over operands with all elements or a single one: any layout will do
+  bool elementwise = false;     ///< one flat loop over operands with all elements or a single one: any layout will do
   std::vector<Extent> extents;  ///< values for the kernel's `extents`, in order
   Extent work;                  ///< size of the range [begin, end)
-  Extent gpu_work;              ///< the same of the form for GPUs, whose items may be others
+  Extent gpu_work;              ///< the same for the GPU form, whose items may differ
   int64_t grain = 1;            ///< least part of `work` worth a thread of its own
   /// {input, output}: buffers that may be one and the same. All other buffers must not overlap an output.
   std::vector<std::pair<int, int>> in_place;

@@ -1,11 +1,14 @@
 #include "codegen/plan/executable_steps.h"
 
+#include "codegen/plan/fused_kernel.h"
 #include "codegen/plan/kernel_specs.h"
 #include "codegen/plan/layer_steps.h"
 #include "ir/Nn/Nn.h"
 #include "ir/Nn/Operands.h"
+#include "runtime/plan/narrow_read.h"
 #include "runtime/plan/op_list.h"
 
+#include <algorithm>
 #include <set>
 
 using namespace mlir;
@@ -13,7 +16,7 @@ using namespace mlir;
 namespace sheaf::codegen {
 namespace {
 
-/// Up to this many weights a generated kernel beats a library call: measured with `sheaf bench`.
+/// Up to this many weights, a generated kernel beats a library call (measured with `sheaf bench`).
 constexpr int64_t kSmallLinear = 4096;
 
 Error located(Operation& op, Error error) {
@@ -27,7 +30,7 @@ Error located(Operation& op, Error error) {
 
 bool is_library_call(Operation& op) { return nn::library_op(op) && !is_small_linear(op); }
 
-/// Why an op became a library call, a kernel or a view, where there was a choice.
+/// Why an op became a library call, a kernel or a view, if there was a choice.
 void note_means(Operation& op, Step& step) {
   if (isa<nn::LinearOp>(op)) {
     std::string weights = std::to_string(cast<RankedTensorType>(op.getOperand(1).getType()).getNumElements()) + " weights";
@@ -42,8 +45,8 @@ void note_means(Operation& op, Step& step) {
   if (isa<nn::PermuteOp>(op)) step.notes.push_back("a copy: the elements change their order");
 }
 
-/// What a library may do together with the batch norm next to it (runtime/bind/fuse_norms.h): a ReLU alone, the sum of two tensors of
-/// one shape and a ReLU of that, or a ReLU's gradient, also of the sum of two. Empty for everything else.
+/// What a library may fuse with the adjacent batch norm (runtime/bind/fuse_norms.h): a ReLU alone, the sum of two tensors of
+/// one shape and its ReLU, or a ReLU's gradient, also that of the sum of two. Empty for everything else.
 StringRef pattern_of(Operation& op) {
   auto fused = dyn_cast<nn::FusedOp>(op);
   if (!fused) return {};
@@ -108,22 +111,27 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
   step.attributes["work"] = to_string(use->work);
   if (!(use->gpu_work == use->work)) step.attributes["gpu_work"] = to_string(use->gpu_work);
   step.attributes["grain"] = use->grain;
-  if (isa<nn::InverseCountOp>(op)) {  // of one size, one serves all batch norms
+  if (isa<nn::InverseCountOp>(op)) {  // if they have one size, one of them serves all batch norms
     if (const Step* same = program.find_same(step)) {
       program.bind(op.getResult(0), same->outputs[0]);
       return {};
     }
   }
   for (mlir::Value result : op.getResults()) step.outputs.push_back(program.new_value(result, place));
+  SHEAF_TRY(add_narrow_kernel(program, op, *use, operands, step));
   if (StringRef pattern = pattern_of(op); !pattern.empty()) step.attributes["pattern"] = pattern.str();
-  // One input an output may overwrite: the first that the kernel allows.
+  // The input an output may overwrite: a variable, whose new value it may be, or else the first one the kernel allows.
+  std::stable_partition(use->in_place.begin(), use->in_place.end(), [&](const std::pair<int, int>& pair) {
+    const Value::Role role = program.value(step.inputs[static_cast<size_t>(pair.first)]).role;
+    return role == Value::parameter || role == Value::buffer || role == Value::state;
+  });
   std::set<int> taken;
   Json in_place = Json::array();
   for (auto [input, output] : use->in_place)
     if (taken.insert(output).second) in_place.push_back({input, output});
   if (!in_place.empty()) step.attributes["in_place"] = in_place;
-  if (isa<nn::EmbeddingOp, nn::IndexSelectOp, nn::GatherElementsOp>(op)) {
-    // The kernel's last output tells of an index out of range; the runtime turns it into an error.
+  if (isa<nn::EmbeddingOp, nn::IndexSelectOp, nn::GatherElementsOp, nn::ScatterElementsOp>(op)) {
+    // The kernel's last output reports an index out of range; the runtime turns it into an error.
     step.attributes["status"] = step.outputs.size();
     if (auto dim = op.getAttrOfType<IntegerAttr>("dim"))
       if (const int64_t at = *ir::normalize_dim(dim.getInt(), program.shapes().of(op.getOperand(1)).rank()); at > 0)
@@ -131,6 +139,24 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
     step.outputs.push_back(program.new_value(nn::layer_of(&op).str() + ":status", DType::int64, {Extent(1)}, place));
   }
   program.add(std::move(step));
+  return {};
+}
+
+Result<void> ExecutableSteps::add_narrow_kernel(const ProgramBuilder& program, Operation& op, const kernels::KernelUse& use,
+                                                ArrayRef<mlir::Value> operands, Step& step) {
+  auto fused = dyn_cast<nn::FusedOp>(op);
+  if (!fused || !use.elementwise) return {};
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const auto dtype = program.summed_from(step.inputs[i]);
+    if (!dtype || llvm::count(step.inputs, step.inputs[i]) != 1) continue;
+    const auto number = static_cast<unsigned>(llvm::find(fused.getInputs(), operands[i]) - fused.getInputs().begin());
+    const NarrowOperand narrow{number, *dtype};
+    std::vector<mlir::Value> same;
+    auto other = fused_kernel(kernels_, fused, program.shapes(), same, &narrow);
+    if (!other) return located(op, other.error());
+    step.attributes["narrow"] = to_json(NarrowRead{i, *dtype, other->name});
+    return {};
+  }
   return {};
 }
 

@@ -15,7 +15,7 @@ using kernels::Shape;
 namespace {
 
 Result<KernelUse> elementwise_kernel(KernelModule& module, nn::FusedOp fused, const ir::ShapeAnalysis& shapes,
-                                     std::vector<mlir::Value>& operands) {
+                                     std::vector<mlir::Value>& operands, const NarrowOperand* narrow) {
   Block& body = fused.getBody().front();
   const ir::TensorShape& result = shapes.of(fused.getResult(0));
   ElementChain chain(nullptr, result);
@@ -26,7 +26,8 @@ Result<KernelUse> elementwise_kernel(KernelModule& module, nn::FusedOp fused, co
   spec.shape = Shape(result.dims.begin(), result.dims.end());
   spec.outputs = {dtype_of(result.element)};
   for (const auto& [argument, aligned] : chain.inputs()) {
-    spec.inputs.push_back({dtype_of(shapes.of(argument).element), aligned});
+    const bool narrower = narrow && cast<BlockArgument>(argument).getArgNumber() == narrow->number;
+    spec.inputs.push_back({narrower ? narrow->dtype : dtype_of(shapes.of(argument).element), aligned});
     operands.push_back(argument);
   }
   spec.body = chain.body(llvm::to_vector(body.getTerminator()->getOperands()));
@@ -34,7 +35,7 @@ Result<KernelUse> elementwise_kernel(KernelModule& module, nn::FusedOp fused, co
   return module.add_elementwise(spec);
 }
 
-/// The ops that `anchor`'s first operand is made by.
+/// The ops that compute `anchor`'s first operand.
 llvm::SmallPtrSet<Operation*, 8> ops_before(Operation* anchor) {
   llvm::SmallPtrSet<Operation*, 8> before;
   SmallVector<mlir::Value> open = {anchor->getOperand(0)};
@@ -45,12 +46,12 @@ llvm::SmallPtrSet<Operation*, 8> ops_before(Operation* anchor) {
   return before;
 }
 
-/// A softmax, norm, sum or mean with the element-wise ops before and after it.
+/// A softmax, norm, sum or mean together with the element-wise ops before and after it.
 Result<KernelUse> row_kernel(KernelModule& module, nn::FusedOp fused, Operation* anchor, const ir::ShapeAnalysis& shapes,
                              std::vector<mlir::Value>& operands) {
   Block& body = fused.getBody().front();
   llvm::SmallPtrSet<Operation*, 8> before = ops_before(anchor);
-  // The kernel walks over one tensor of the full shape; what else the ops before the anchor read are operands.
+  // The kernel walks over one tensor of the full shape; whatever else the ops before the anchor read becomes an operand.
   mlir::Value x = anchor->getOperand(0);
   if (!before.empty())
     for (BlockArgument argument : body.getArguments())
@@ -111,10 +112,10 @@ Result<KernelUse> row_kernel(KernelModule& module, nn::FusedOp fused, Operation*
 }  // namespace
 
 Result<KernelUse> fused_kernel(KernelModule& module, nn::FusedOp fused, const ir::ShapeAnalysis& shapes,
-                               std::vector<mlir::Value>& operands) {
+                               std::vector<mlir::Value>& operands, const NarrowOperand* narrow) {
   Block& body = fused.getBody().front();
   auto anchor = llvm::find_if(body, [](Operation& op) { return nn::is_row_op(&op); });
-  Result<KernelUse> use = anchor == body.end() ? elementwise_kernel(module, fused, shapes, operands)
+  Result<KernelUse> use = anchor == body.end() ? elementwise_kernel(module, fused, shapes, operands, narrow)
                                                : row_kernel(module, fused, &*anchor, shapes, operands);
   for (mlir::Value& operand : operands) operand = fused.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
   return use;

@@ -7,8 +7,14 @@
 
 namespace sheaf::codegen {
 
-/// The kernel of a fused group; `operands` are the tensors that it reads, in its order.
+/// An operand of an op, by its number, that a kernel of it takes in a narrower type.
+struct NarrowOperand {
+  unsigned number = 0;
+  DType dtype = DType::bfloat16;
+};
+
+/// The kernel of a fused group; `operands` are the tensors that it reads, in its order. `narrow`: of an element-wise chain.
 Result<kernels::KernelUse> fused_kernel(kernels::KernelModule& module, nn::FusedOp fused, const ir::ShapeAnalysis& shapes,
-                                        std::vector<mlir::Value>& operands);
+                                        std::vector<mlir::Value>& operands, const NarrowOperand* narrow = nullptr);
 
 }  // namespace sheaf::codegen

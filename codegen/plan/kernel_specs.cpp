@@ -47,7 +47,7 @@ Result<KernelUse> linear_kernel(KernelModule& module, nn::LinearOp op, const ir:
   return module.add_linear(spec);
 }
 
-/// The element itself: what a sum over no dimensions is.
+/// The element itself, as a sum over no dimensions gives it.
 Result<KernelUse> identity_kernel(KernelModule& module, const Operand& x, DType output) {
   kernels::ElementwiseSpec spec;
   spec.name = spec.description = "copy";
@@ -140,7 +140,7 @@ Result<KernelUse> concat_kernel(KernelModule& module, nn::ConcatOp op, const ir:
   return module.add_concat(spec);
 }
 
-/// Of x or, of a dual, dx: sizes before, along and after the dimension.
+/// For x or, in a dual, dx: the sizes before, along and after the dimension.
 Result<KernelUse> lookup_kernel(KernelModule& module, Operation& op, const ir::ShapeAnalysis& shapes) {
   kernels::LookupSpec spec;
   spec.backward = isa<nn::IndexSelectBackwardOp, nn::GatherElementsBackwardOp>(op);
@@ -154,7 +154,7 @@ Result<KernelUse> lookup_kernel(KernelModule& module, Operation& op, const ir::S
   const Operand whole = operand_of(table), numbers = operand_of(index);
   auto outer = kernels::product(whole.shape, 0, dim), inner = kernels::product(whole.shape, dim + 1, whole.shape.size());
   auto count = spec.elementwise ? numbers.shape[dim] : kernels::product(numbers.shape, 0, numbers.shape.size());
-  if (!outer || !inner || !count) return Error(spec.name + ": sizes beside the dimension have no linear product");
+  if (!outer || !inner || !count) return Error(spec.name + ": sizes around the dimension have no linear product");
   spec.outer = *outer;
   spec.inner = *inner;
   spec.count = *count;
@@ -179,6 +179,84 @@ Result<KernelUse> arg_extremum_kernel(KernelModule& module, nn::ArgExtremumOp op
   spec.x = operand_of(shapes.of(op.getX()));
   spec.dim = op.getDim();
   return module.add_arg_extremum(spec);
+}
+
+template <typename Op>
+Result<KernelUse> ctc_kernel(KernelModule& module, Op op, const ir::ShapeAnalysis& shapes) {
+  kernels::CtcSpec spec;
+  spec.backward = std::is_same_v<Op, nn::CtcLossBackwardOp>;
+  if (spec.backward) spec.name = "ctc_loss_backward";
+  spec.description = spec.name;
+  const Operand targets = operand_of(shapes.of(op.getTargets()));
+  spec.x = operand_of(shapes.of(op.getX()));
+  spec.target = targets.dtype;
+  spec.input_length = dtype_of(shapes.of(op.getInputLengths()).element);
+  spec.target_length = dtype_of(shapes.of(op.getTargetLengths()).element);
+  spec.labels = targets.shape[1].constant;
+  spec.blank = static_cast<int64_t>(op.getBlank());
+  spec.zero_infinity = op.getZeroInfinity();
+  spec.by_length = op.getByLength();
+  return module.add_ctc(spec);
+}
+
+kernels::Scan scan_of(StringRef take) { return take == "product" ? kernels::Scan::product : kernels::Scan::log_sum_exp; }
+
+Result<KernelUse> scan_kernel(KernelModule& module, nn::ScanOp op, const ir::ShapeAnalysis& shapes) {
+  kernels::ScanSpec spec;
+  spec.take = scan_of(op.getTake());
+  if (spec.take == kernels::Scan::log_sum_exp) spec.name = "log_cum_sum_exp";
+  spec.description = spec.name;
+  spec.x = operand_of(shapes.of(op.getX()));
+  spec.dim = op.getDim();
+  return module.add_scan(spec);
+}
+
+Result<KernelUse> scan_backward_kernel(KernelModule& module, nn::ScanBackwardOp op, const ir::ShapeAnalysis& shapes) {
+  kernels::ScanBackwardSpec spec;
+  spec.take = scan_of(op.getTake());
+  if (spec.take == kernels::Scan::log_sum_exp) spec.name = "log_cum_sum_exp_backward";
+  spec.description = spec.name;
+  spec.shape = operand_of(shapes.of(op.getX())).shape;
+  spec.dim = op.getDim();
+  return module.add_scan_backward(spec);
+}
+
+Result<KernelUse> arg_scan_kernel(KernelModule& module, nn::ArgScanOp op, const ir::ShapeAnalysis& shapes) {
+  kernels::ArgScanSpec spec;
+  spec.minimum = op.getMinimum();
+  if (spec.minimum) spec.name = "arg_cum_min";
+  spec.description = spec.name;
+  spec.x = operand_of(shapes.of(op.getX()));
+  spec.dim = op.getDim();
+  return module.add_arg_scan(spec);
+}
+
+Result<KernelUse> arg_sort_kernel(KernelModule& module, nn::ArgSortOp op, const ir::ShapeAnalysis& shapes) {
+  kernels::ArgSortSpec spec;
+  spec.description = spec.name;
+  spec.x = operand_of(shapes.of(op.getX()));
+  spec.dim = op.getDim();
+  spec.descending = op.getDescending();
+  return module.add_arg_sort(spec);
+}
+
+Result<KernelUse> scatter_kernel(KernelModule& module, nn::ScatterElementsOp op, const ir::ShapeAnalysis& shapes) {
+  kernels::ScatterSpec spec;
+  if (op.getAdd()) spec.name = "scatter_add";
+  spec.description = spec.name;
+  const Operand index = operand_of(shapes.of(op.getIndex())), x = operand_of(shapes.of(op.getX()));
+  const auto dim = static_cast<size_t>(*ir::normalize_dim(op.getDim(), static_cast<int64_t>(x.shape.size())));
+  auto outer = kernels::product(x.shape, 0, dim), inner = kernels::product(x.shape, dim + 1, x.shape.size());
+  if (!outer || !inner) return Error(spec.name + ": sizes around the dimension have no linear product");
+  spec.index = index.dtype;
+  spec.dtype = x.dtype;
+  spec.outer = *outer;
+  spec.count = index.shape[dim];
+  spec.inner = *inner;
+  spec.entries = x.shape[dim].constant;
+  spec.add = op.getAdd();
+  if (!op.getSource()) spec.value = op.getValue().convertToDouble();
+  return module.add_scatter(spec);
 }
 
 Result<KernelUse> resample_kernel(KernelModule& module, nn::ResampleOp op, const ir::ShapeAnalysis& shapes) {
@@ -209,6 +287,12 @@ Result<KernelUse> add_kernel_for(KernelModule& module, Operation& op, const ir::
           [&](auto o) { return lookup_kernel(module, *o, shapes); })
       .Case([&](nn::CumSumOp o) { return cum_sum_kernel(module, o, shapes); })
       .Case([&](nn::ArgExtremumOp o) { return arg_extremum_kernel(module, o, shapes); })
+      .Case<nn::CtcLossOp, nn::CtcLossBackwardOp>([&](auto o) { return ctc_kernel(module, o, shapes); })
+      .Case([&](nn::ScanOp o) { return scan_kernel(module, o, shapes); })
+      .Case([&](nn::ScanBackwardOp o) { return scan_backward_kernel(module, o, shapes); })
+      .Case([&](nn::ArgScanOp o) { return arg_scan_kernel(module, o, shapes); })
+      .Case([&](nn::ArgSortOp o) { return arg_sort_kernel(module, o, shapes); })
+      .Case([&](nn::ScatterElementsOp o) { return scatter_kernel(module, o, shapes); })
       .Case([&](nn::ResampleOp o) { return resample_kernel(module, o, shapes); })
       .Case([&](nn::ConcatOp o) { return concat_kernel(module, o, shapes); })
       .Case([&](nn::PermuteOp o) {

@@ -14,11 +14,11 @@ Result<void> LayerSteps::add_steps(ProgramBuilder& program, Operation& op, const
   Step step = program.step_for(op, place);
   auto type = op.getAttrOfType<StringAttr>(nn::kType);
   step.type = StringRef(type ? type.getValue() : op.getName().stripDialect()).lower();
-  // What moves data has its name for itself: torch.gather is no gather.
+  // Movements have the names of data movement to themselves: torch.gather is no gather.
   if (const auto same = op_from_name(step.type); same && moves(*same)) step.type = op.getName().stripDialect().str();
   step.attributes = nn::attributes_of(op);
   step.roles = nn::operand_roles(op);
-  if (isa<nn::DropoutOp, nn::IdentityOp>(op)) step.notes.push_back("it gives its input as it is, so no step is left of it");
+  if (isa<nn::DropoutOp, nn::IdentityOp>(op)) step.notes.push_back("it returns its input unchanged, so no step of it is left");
   for (mlir::Value operand : op.getOperands()) step.inputs.push_back(program.id(operand));
   for (mlir::Value result : op.getResults()) step.outputs.push_back(program.new_value(result, place));
   program.add(std::move(step));

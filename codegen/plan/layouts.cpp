@@ -13,7 +13,7 @@ constexpr ValueLayout kReplicated{ValueLayout::replicated, 0}, kPartial{ValueLay
 
 ValueLayout split(int64_t dim) { return {ValueLayout::split, static_cast<int>(dim)}; }
 
-/// Element counts in front of a dimension; nothing where they depend on the run.
+/// Element counts before a dimension; none if they depend on the run.
 std::optional<int64_t> elements_before(const ir::TensorShape& shape, int64_t dim) {
   int64_t product = 1;
   for (int64_t i = 0; i < dim; ++i) {
@@ -48,7 +48,7 @@ LayoutAnalysis::LayoutAnalysis(func::FuncOp function, const ir::ShapeAnalysis& s
       if (auto layout = dyn_cast<dist::SplitAttr>(placed.getLayout())) {
         int region = ir::group_index(&op, layout.getGroup().getValue());
         auto dim = cut(result, region);
-        // The elements of a vector are 0-dimensional values: each replica's own.
+        // A vector's elements are 0-dimensional values: each replica has its own.
         layouts_[result] = dim && *dim == static_cast<int64_t>(layout.getDim()) ? split(*dim) : kLocal;
       } else if (isa<dist::ReplicatedAttr>(placed.getLayout())) {
         layouts_[result] = kReplicated;
@@ -93,7 +93,9 @@ void LayoutAnalysis::visit(Operation& op, int region) {
   const bool alike = llvm::all_of(op.getOperands(), [&](mlir::Value operand) { return of(operand) == kReplicated; });
   const bool shares = llvm::any_of(op.getOperands(), [&](mlir::Value operand) { return of(operand) == kSharded; });
   for (mlir::Value result : op.getResults()) {
-    if (shares) {
+    if (shares && isa<nn::NonfiniteOp>(op)) {
+      layouts_[result] = kLocal;  // of the shares that a replica has
+    } else if (shares) {
       layouts_[result] = kSharded;
     } else if (auto dim = cut(result, region)) {
       layouts_[result] = mixing ? kLocal : split(*dim);
@@ -109,7 +111,8 @@ bool LayoutAnalysis::mixes_fused(Operation& fused, int region) {
   bool mixing = false;
   for (Operation& op : body.without_terminator()) {
     visit(op, region);
-    // A sum over rows is not of the shape of rows: whether it is the last op or another one spreads it again matters.
+    // A sum over rows doesn't have the shape of rows: it matters whether it is the last op's result or a later op broadcasts it
+    // again.
     for (mlir::Value result : op.getResults()) {
       const bool last = llvm::is_contained(body.getTerminator()->getOperands(), result);
       mixing |= of(result) == kLocal && !last;
@@ -143,7 +146,7 @@ bool LayoutAnalysis::mixes(Operation& op, int region) {
 }
 
 void LayoutAnalysis::make_partial(mlir::Value value) {
-  // What is split or the same everywhere is no part of a sum, whatever becomes of it.
+  // A value that is split, or the same everywhere, is not part of a sum, whatever becomes of it.
   if (of(value) != kLocal) return;
   layouts_[value] = kPartial;
   Operation* op = value.getDefiningOp();

@@ -1,5 +1,6 @@
 #include "codegen/plan/program_builder.h"
 
+#include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
 #include "codegen/plan/collective_order.h"
 #include "codegen/plan/element_chain.h"
@@ -17,7 +18,7 @@ using namespace mlir;
 namespace sheaf::codegen {
 namespace {
 
-/// The layers in a location, in order, each once.
+/// The layers in a location, each once and in order.
 std::vector<std::string> layers_in(mlir::Location loc) {
   std::vector<std::string> layers;
   loc->walk([&](mlir::Location part) {
@@ -52,7 +53,7 @@ std::vector<Region> regions_of(ModuleOp module) {
     Region region;
     region.name = group.getLayer().str();
     if (auto ids = group.getDeviceIds()) region.device_ids.emplace(ids->begin(), ids->end());
-    // The host is no entry of the list; that the gather goes there stands in the gather.
+    // The host is not in the device list; the gather itself says that its result goes there.
     if (auto device = group.getOutputDevice(); device && static_cast<int64_t>(*device) >= 0)
       region.output_device = static_cast<int>(*device);
     region.dim = static_cast<int>(group.getDim());
@@ -70,7 +71,7 @@ Place ProgramBuilder::place_of(Attribute layout) const {
 
 std::string ProgramBuilder::unique(const std::string& name) {
   std::string candidate = name;
-  // Where the last one of that name left off: lower numbers are taken.
+  // Continues after the last number used with this name.
   for (int& number = last_numbers_[name]; !names_.insert(candidate).second;) candidate = name + "#" + std::to_string(++number);
   return candidate;
 }
@@ -87,7 +88,7 @@ int ProgramBuilder::new_value(std::string name, DType dtype, std::vector<Extent>
 
 int ProgramBuilder::new_value(mlir::Value value, const Place& place) {
   std::string name = nn::layer_of(value.getLoc()).str();
-  // The optimiser's ops are no layer's.
+  // The optimiser's ops belong to no layer.
   if (Operation* op = value.getDefiningOp(); op && name.empty()) name = op->getName().stripDialect().str();
   if (auto result = dyn_cast<OpResult>(value); result && result.getResultNumber() > 0)
     name += ":" + std::to_string(result.getResultNumber());
@@ -115,6 +116,21 @@ Step ProgramBuilder::step_for(Operation& op, const Place& place) {
                 return ir::depends_on_parameters_alone(result, parameters_alone_);
               });
   return step;
+}
+
+void ProgramBuilder::add(Step step) {
+  for (int output : step.outputs) makers_[output] = program_.steps.size();
+  program_.steps.push_back(std::move(step));
+}
+
+std::optional<DType> ProgramBuilder::summed_from(int value) const {
+  const auto maker = makers_.find(value);
+  if (maker == makers_.end() || this->value(value).dtype != DType::float32) return std::nullopt;
+  const Step& step = program_.steps[maker->second];
+  if (step.op == Op::reduce) return summed_from(step.inputs[0]);
+  if (!is_library(step.op) || traits(step.op).pass != Pass::backward) return std::nullopt;
+  const DType dtype = this->value(step.inputs[0]).dtype;
+  return dtype == DType::bfloat16 || dtype == DType::float16 ? std::optional(dtype) : std::nullopt;
 }
 
 const Step* ProgramBuilder::find_same(const Step& kernel) const {
@@ -154,7 +170,7 @@ void ProgramBuilder::add_movement(Operation& op) {
   step.inputs = {id(op.getOperand(0))};
   step.roles = {"x"};
   const ir::TensorShape& shape = shapes_.of(op.getResult(0));
-  // "x@net", "block1@host": the same value at another place.
+  // "x@net", "block1@host": the same value in another place.
   std::string name = program_.values[step.inputs[0]].name + "@" +
                      (place.kind == Place::region ? to_string(place) : dist::in_words(to.getLayout()));
   int output = new_value(name, dtype_of(shape.element), {shape.dims.begin(), shape.dims.end()}, place);
@@ -168,7 +184,7 @@ void ProgramBuilder::add_movement(Operation& op) {
     auto split = dyn_cast<dist::SplitAttr>(end.getLayout());
     if (split) step.attributes["dim"] = split.getDim();
     step.attributes["region"] = ir::group_index(&op, group.getValue());
-    // 0-dimensional values are the elements of a vector.
+    // A vector's elements are 0-dimensional values.
     if (split && end.getTensor().getRank() == 0) step.attributes["scalar"] = true;
   }
   add(std::move(step));

@@ -1,5 +1,5 @@
-// dist function → Plan::Program: values, places, movements. What a compute op becomes is up to a StepSource:
-// one step per layer for the logical program, library calls and kernels for the executable one.
+// dist function → Plan::Program: values, places, movements. A StepSource decides what a compute op becomes: one step per layer
+// for the logical program, library calls and kernels for the executable one.
 #pragma once
 
 #include "codegen/plan/layouts.h"
@@ -36,16 +36,21 @@ class ProgramBuilder {
 
   const ir::ShapeAnalysis& shapes() const { return shapes_; }
   int id(mlir::Value value) const { return ids_.find(value)->second; }
+  const Value& value(int id) const { return program_.values[static_cast<size_t>(id)]; }
   /// `value` is another name for the plan's value `id`.
   void bind(mlir::Value value, int id) { ids_[value] = id; }
-  /// A value of the program for an SSA value: named after the layer that makes it.
+  /// A value of the program for an SSA value, named after the layer that makes it.
   int new_value(mlir::Value value, const Place& place);
-  /// A value that no SSA value stands for.
+  /// A value without an SSA value.
   int new_value(std::string name, DType dtype, std::vector<Extent> shape, const Place& place);
   /// A step at `op`: layer, fused layers, reason and `once` are filled in.
   Step step_for(mlir::Operation& op, const Place& place);
-  void add(Step step) { program_.steps.push_back(std::move(step)); }
-  /// A kernel of the program that does what `kernel` does, at the same place, with the same operands; null: there is none.
+  void add(Step step);
+  /// The type of the operands of which a library sums `value` up in float32: a gradient of a weight, or its sum over replicas. Empty: it is
+  /// something else, or the operands are float32 too.
+  std::optional<DType> summed_from(int value) const;
+  /// A kernel of the program that does the same as `kernel`, in the same place and with the same operands; null if there is
+  /// none.
   const Step* find_same(const Step& kernel) const;
 
  private:
@@ -53,7 +58,7 @@ class ProgramBuilder {
   Result<void> visit(mlir::Operation& op);
   Result<void> visit_apply(mlir::Operation& op, const Place& place);
   void add_movement(mlir::Operation& op);
-  /// The symbols that kernels ask for besides those of shapes: where a replica's chunk begins.
+  /// The symbols that kernels need besides those of shapes: the starts of replicas' chunks.
   void add_offsets();
   Place place_of(mlir::Attribute layout) const;
   std::string unique(const std::string& name);
@@ -66,9 +71,10 @@ class ProgramBuilder {
   llvm::DenseSet<mlir::Value> gradients_;
   std::set<std::string> accumulators_;  ///< states that micro-batches add up
   Program program_;
+  std::unordered_map<int, size_t> makers_;  ///< by value: its step
   llvm::DenseMap<mlir::Value, int> ids_;
   std::unordered_set<std::string> names_;
-  std::unordered_map<std::string, int> last_numbers_;  ///< by name: the last that was added to tell values apart
+  std::unordered_map<std::string, int> last_numbers_;  ///< by name: the last number added to tell values apart
 };
 
 /// The regions of a dist module, in order.

@@ -76,7 +76,7 @@ def main():
     for epoch in range(given.epochs):
         begin, losses = time.perf_counter(), []
         for rows in torch.randperm(len(pictures)).split(given.batch_size):
-            # The discriminator: real pictures are 1, made ones 0.
+            # The discriminator: real pictures are 1, generated ones 0.
             optimizer_d.zero_grad()
             output = net_d(pictures[rows]).flatten()
             loss_real = F.binary_cross_entropy(output, torch.ones(len(rows)))
@@ -86,7 +86,7 @@ def main():
             loss_made = F.binary_cross_entropy(output, torch.zeros(len(rows)))
             loss_made.backward()
             optimizer_d.step()
-            # The generator: its pictures are to be taken for real ones.
+            # The generator: its pictures should be taken for real ones.
             optimizer_g.zero_grad()
             output = net_d(made).flatten()
             loss_g = F.binary_cross_entropy(output, torch.ones(len(rows)))

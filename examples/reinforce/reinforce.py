@@ -31,7 +31,7 @@ class Policy(nn.Module):
 
 
 def returns(rewards, gamma):
-    """What followed each step, discounted, in units of its standard deviation."""
+    """The rewards that followed each step, discounted, in units of their standard deviation."""
     following, total = [], 0.0
     for reward in reversed(rewards):
         total = reward + gamma * total

@@ -50,7 +50,7 @@ def detached(hidden):
 
 
 def columns(path, rows):
-    """The text in `rows` pieces, one a column: [length, rows]."""
+    """The text in `rows` pieces, one per column: [length, rows]."""
     tokens = torch.from_numpy(numpy.load(path))
     length = len(tokens) // rows
     return tokens[:length * rows].view(rows, length).T.contiguous()

@@ -10,7 +10,8 @@ Json uniform(double bound) { return {{"type", "uniform"}, {"low", -bound}, {"hig
 Json normal(double mean, double std) { return {{"type", "normal"}, {"mean", mean}, {"std", std}}; }
 Json constant(double value) { return {{"type", "constant"}, {"value", value}}; }
 
-/// Inputs and outputs that one element of the result depends on and is used by (torch.nn.init's fan_in, fan_out).
+/// The number of inputs that an element of the result depends on, and of outputs that use an input (torch.nn.init's fan_in and
+/// fan_out).
 struct Fans {
   double in, out;
 };
@@ -33,6 +34,10 @@ double gain_of(const std::string& nonlinearity, double slope) {
 
 Json default_initialisation(const frontend::Layer& layer, const std::string& own_name, const std::vector<int64_t>& shape) {
   const std::string& type = layer.type;
+  if (layer.xavier && shape.size() > 1) {
+    const Fans fans = fans_of(shape);
+    return uniform(std::sqrt(6 / (fans.in + fans.out)));
+  }
   if (type == "Embedding") {
     Json init = normal(0, 1);
     if (!layer.arguments["padding_idx"].is_null()) init["zero_row"] = layer.arguments["padding_idx"];
@@ -54,7 +59,7 @@ Json default_initialisation(const frontend::Layer& layer, const std::string& own
     if (!convolves) {
       fan_in = a["in_features"].get<double>();
     } else {
-      // The weight's dimension 1 counts: input channels of a convolution, output channels of a transposed one.
+      // Uses the weight's dimension 1: input channels of a convolution, output channels of a transposed one.
       bool transposed = a.contains("output_padding");
       fan_in = a[transposed ? "out_channels" : "in_channels"].get<double>() / a["groups"].get<double>();
       for (const Json& size : a["kernel_size"]) fan_in *= size.get<double>();
@@ -79,7 +84,7 @@ Json definite_distribution(const Json& distribution, const std::vector<int64_t>&
     double fan = distribution["mode"] == "fan_out" ? fans.out : fans.in;
     std = gain_of(distribution["nonlinearity"].get<std::string>(), distribution["a"].get<double>()) / std::sqrt(fan);
   }
-  // A uniform distribution of that standard deviation.
+  // A uniform distribution with that standard deviation.
   return type == "xavier_uniform" || type == "kaiming_uniform" ? uniform(std::sqrt(3.0) * std) : normal(0, std);
 }
 

@@ -1,4 +1,4 @@
-// What the builders of layers (layers.cpp, layers_*.cpp) work with.
+// The context in which builders of layers (layers.cpp, layers_*.cpp) work.
 #pragma once
 
 #include "frontend/import/importer.h"
@@ -7,7 +7,7 @@
 
 namespace sheaf::import {
 
-/// What a builder sees of its layer.
+/// A builder's view of its layer.
 struct Context {
   Importer& importer;
   const Layer& layer;
@@ -23,11 +23,11 @@ struct Context {
   mlir::IntegerAttr integer(const char* name) const { return attributes().getI64IntegerAttr(argument(name).get<int64_t>()); }
   mlir::FloatAttr number(const char* name) const { return attributes().getF64FloatAttr(argument(name).get<double>()); }
   mlir::BoolAttr flag(const char* name) const { return attributes().getBoolAttr(argument(name).get<bool>()); }
-  /// Set where a flag is true.
+  /// Sets the attribute if a flag is true.
   mlir::UnitAttr unit(const char* name) const {
     return argument(name).get<bool>() ? attributes().getUnitAttr() : mlir::UnitAttr();
   }
-  /// Without what is null.
+  /// Leaves out null entries.
   mlir::FloatAttr optional_number(const char* name) const {
     return argument(name).is_null() ? mlir::FloatAttr() : number(name);
   }
@@ -56,14 +56,15 @@ using Values = std::vector<mlir::Value>;
 using Build = Values (*)(const Context&);
 using Builders = std::unordered_map<std::string, Build>;
 
-/// A layer whose row names a function of ir/ElementFunctions.cpp: its numbers are the layer's arguments in their order; one
-/// that is null is an input.
+/// A layer whose row names a function of ir/ElementFunctions.cpp: its numbers are the layer's arguments in their order; a null
+/// argument is an input.
 Values build_function(const Context& c);
 bool is_function(const std::string& type);
 
-// Builders by layer type, a family a file.
+// Builders by layer type, one family per file.
 Builders elementwise_builders();
 Builders indexing_builders();
+Builders recurrent_builders();
 Builders reduction_builders();
 Builders spatial_builders();
 

@@ -1,4 +1,4 @@
-// Builders of what takes, turns or looks up parts of a tensor.
+// Builders of layers that take, turn or look up parts of a tensor.
 #include "frontend/import/layer_context.h"
 
 using namespace mlir;
@@ -34,10 +34,16 @@ Values build_squeeze(const Context& c) {
   return c.one<nn::SqueezeOp>(c.x(), c.argument("dim").is_null() ? c.attributes().getDenseI64ArrayAttr({}) : c.integers("dim"));
 }
 
-/// The model file has the table first, the kernel the index.
+/// The model file lists the table first, the kernel the index.
 template <typename Op>
 Values build_lookup(const Context& c) {
   return c.one<Op>(c.inputs[1], c.inputs[0], c.integer("dim"));
+}
+
+template <bool add>
+Values build_scatter(const Context& c) {
+  return c.one<nn::ScatterElementsOp>(c.inputs[1], c.x(), c.inputs[2], c.integer("dim"),
+                                      add ? c.attributes().getUnitAttr() : UnitAttr(), c.attributes().getF64FloatAttr(0));
 }
 
 }  // namespace
@@ -53,6 +59,8 @@ Builders indexing_builders() {
       {"Squeeze", build_squeeze},
       {"IndexSelect", build_lookup<nn::IndexSelectOp>},
       {"Gather", build_lookup<nn::GatherElementsOp>},
+      {"Scatter", build_scatter<false>},
+      {"ScatterAdd", build_scatter<true>},
   };
   for (const char* rank : {"1d", "2d", "3d"}) {
     for (const char* kind : {"ZeroPad", "ConstantPad"}) rows.emplace(std::string(kind) + rank, build_sides<0>);

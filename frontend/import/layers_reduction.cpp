@@ -8,7 +8,7 @@ using namespace mlir;
 namespace sheaf::import {
 namespace {
 
-/// What is reduced, and along what: without `dim` all elements, as one dimension.
+/// What is reduced, and along which dimensions: without `dim`, all elements as one dimension.
 struct Reduced {
   mlir::Value x;
   std::vector<int64_t> dims;
@@ -46,8 +46,8 @@ Values build_var(const Context& c) {
   return c.one<nn::VarOp>(reduced.x, reduced.all(c), c.flag("keepdim"), c.number("correction"));
 }
 
-/// An embedding, and the reduction of what it gives for each row. The permutation, which changes nothing, says that there must be
-/// rows of rows.
+/// An embedding, and the reduction of each row's results. The permutation, which changes nothing, requires the input to be
+/// two-dimensional.
 Values build_embedding_bag(const Context& c) {
   mlir::Value weight = c.parameter("weight");
   mlir::Type element = cast<mlir::TensorType>(weight.getType()).getElementType();
@@ -79,10 +79,10 @@ Values build_pairwise_distance(const Context& c) {
   return {mapped(c, {summed(c, powers, -1, c.argument("keepdim").get<bool>())}, "norm_root", {p})};
 }
 
-/// torch.nn.functional.cosine_similarity: both are broadcast, then each vector is divided by its length, which is at least eps.
+/// torch.nn.functional.cosine_similarity: broadcasts both, then divides each vector by its length, which is at least eps.
 Values build_cosine_similarity(const Context& c) {
   const int64_t dim = c.argument("dim").get<int64_t>();
-  /// x itself, in the shape that both have.
+  /// x itself, in the shape common to both.
   auto broadcast = [&](mlir::Value x, mlir::Value other) {
     return mapped(c, {mapped(c, {other, other}, "eq"), x, x}, "where");
   };
@@ -93,6 +93,37 @@ Values build_cosine_similarity(const Context& c) {
   };
   mlir::Value x = direction(broadcast(c.inputs[0], c.inputs[1])), y = direction(broadcast(c.inputs[1], c.inputs[0]));
   return {summed(c, c.one<nn::MulOp>(x, y)[0], dim, false)};
+}
+
+template <typename Op, typename... Args>
+mlir::Value positions(const Context& c, Args... args) {
+  return c.importer.make<Op>(c.loc, c.attributes().getI64Type(), 1u, c.x(), args...)->getResult(0);
+}
+
+/// The elements at `found`, with the gradient that goes with them, and `found`.
+Values taken(const Context& c, mlir::Value found) {
+  return {c.one<nn::GatherElementsOp>(found, c.x(), c.integer("dim"))[0], found};
+}
+
+template <bool minimum>
+Values build_running_extremum(const Context& c) {
+  return taken(c, positions<nn::ArgScanOp>(c, c.integer("dim"), c.attributes().getBoolAttr(minimum)));
+}
+
+Values build_arg_sort(const Context& c) { return {positions<nn::ArgSortOp>(c, c.integer("dim"), c.flag("descending"))}; }
+
+Values build_top(const Context& c) {
+  mlir::Value order = positions<nn::ArgSortOp>(c, c.integer("dim"), c.flag("largest"));
+  mlir::Value first = c.importer
+                          .make<nn::SliceOp>(c.loc, c.attributes().getI64Type(), 1u, order, c.integer("dim"),
+                                             c.attributes().getI64IntegerAttr(0), c.integer("k"), IntegerAttr())
+                          ->getResult(0);
+  return taken(c, first);
+}
+
+template <char kind>
+Values build_scan(const Context& c) {
+  return c.one<nn::ScanOp>(c.x(), c.integer("dim"), c.attributes().getStringAttr(kind == 'p' ? "product" : "log_sum_exp"));
 }
 
 }  // namespace
@@ -108,6 +139,13 @@ Builders reduction_builders() {
       {"Var", build_var},
       {"ArgMax", build_arg_extremum<false>},
       {"ArgMin", build_arg_extremum<true>},
+      {"CumProd", build_scan<'p'>},
+      {"LogCumSumExp", build_scan<'l'>},
+      {"CumMax", build_running_extremum<false>},
+      {"CumMin", build_running_extremum<true>},
+      {"ArgSort", build_arg_sort},
+      {"Sort", [](const Context& c) { return taken(c, build_arg_sort(c)[0]); }},
+      {"TopK", build_top},
       {"CumSum", [](const Context& c) { return c.one<nn::CumSumOp>(c.x(), c.integer("dim"), UnitAttr()); }},
   };
 }

@@ -1,5 +1,5 @@
-// The dist dialect: where each value lives and each op runs. It is made from nn by dist-partition and is what
-// code generation reads. Placement is part of a value's type, so a missing transfer is a verifier error.
+// The dist dialect: where each value lives and each op runs. dist-partition makes it from nn, and code generation reads it.
+// Placement is part of a value's type, so a missing transfer is a verifier error.
 //
 //   DistDialect.td  this file: dialect, layouts, the placed tensor type
 //   DistOps.td      group, conversions between layouts, apply and parallel_apply
@@ -10,10 +10,10 @@
 //   host: A B       dev 0: A B        replica 0: A       replica 0: A B
 //                                     replica 1: B       replica 1: A B
 //
-// and two of the backward pass, where each replica has a tensor of its own: partial<@g>, of which the sum is meant
-// (a parameter's gradient), and local<@g>, of which it is not (an activation kept for the backward pass). What a training step
-// keeps in shares is sharded<@g>: of its elements, in row-major order, each replica has a run, all of them equally long but the
-// last ones (5 elements over three replicas: 2, 2, 1).
+// and two of the backward pass, where each replica has a tensor of its own: partial<@g>, which stands for the sum (a
+// parameter's gradient), and local<@g>, which doesn't (an activation kept for the backward pass). State that a training step
+// keeps in shares is sharded<@g>: each replica has a run of its elements, in row-major order, all runs of equal length except
+// the last ones (5 elements over three replicas: 2, 2, 1).
 //
 // Groups are symbolic: the IR does not know how many devices a run has.
 #ifndef SHEAF_DIST_DIALECT_TD
@@ -58,7 +58,7 @@ def Dist_PartialAttr : Dist_Layout<"Partial", "partial"> {
   let assemblyFormat = "`<` $group `>`";
 }
 def Dist_LocalAttr : Dist_Layout<"Local", "local"> {
-  let summary = "each replica's own value, which means nothing outside the replica";
+  let summary = "each replica's own value, meaningless outside the replica";
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$group);
   let assemblyFormat = "`<` $group `>`";
 }
@@ -74,8 +74,8 @@ def Dist_PlacedType : TypeDef<Dist_Dialect, "Placed"> {
   let mnemonic = "tensor";
   let summary = "a tensor and where it lives";
   let description = [{
-    `!dist.tensor<tensor<?x10xf32>, #dist.split<@net, 0>>`. The tensor is the one that a device sees: for a split
-    one, a chunk. Of a sharded one it is the whole.
+    `!dist.tensor<tensor<?x10xf32>, #dist.split<@net, 0>>`. The tensor is the one that a device sees: for split,
+    a chunk. For sharded it is the whole.
   }];
   let parameters = (ins "::mlir::RankedTensorType":$tensor, "::mlir::Attribute":$layout);
   let assemblyFormat = "`<` $tensor `,` $layout `>`";

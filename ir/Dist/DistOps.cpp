@@ -1,4 +1,4 @@
-// Verifiers and folders of dist ops: each op accepts just the layouts that it converts between.
+// Verifiers and folders of dist ops: each op accepts only the layouts it converts between.
 #include "ir/Dist/Dist.h"
 
 using namespace mlir;
@@ -19,7 +19,7 @@ LogicalResult check_group(Operation* op, Attribute layout) {
   return success();
 }
 
-/// Same element type and rank; same sizes but along `dim` (-1: everywhere).
+/// Same element type and rank, and the same sizes except along `dim` (-1: no exception).
 bool same_but_along(RankedTensorType a, RankedTensorType b, int64_t dim) {
   if (a.getElementType() != b.getElementType() || a.getRank() != b.getRank()) return false;
   for (int64_t i = 0; i < a.getRank(); ++i)
@@ -92,7 +92,7 @@ static LogicalResult verify_collected(Op op, const char* what) {
 LogicalResult ReduceOp::verify() { return verify_collected<PartialAttr>(*this, "partial sums"); }
 LogicalResult FirstOp::verify() { return verify_collected<LocalAttr, ReplicatedAttr>(*this, "the replicas' values"); }
 
-/// From one layout of a group's replicas to another, of the same tensor.
+/// Between two layouts of one group's replicas, for the same tensor.
 template <typename From, typename To, typename Op>
 static LogicalResult verify_among(Op op, const char* what) {
   PlacedType from = op.getInput().getType(), to = op.getOutput().getType();
@@ -122,7 +122,7 @@ LogicalResult TransferOp::verify() {
   return check_reason(*this, getReason());
 }
 
-/// A transfer to where the value is already; and there and back again.
+/// A transfer to the place where the value already is, or there and back again.
 OpFoldResult TransferOp::fold(FoldAdaptor) {
   if (getInput().getType() == getOutput().getType()) return getInput();
   if (auto before = getInput().getDefiningOp<TransferOp>())
@@ -146,10 +146,10 @@ LogicalResult check_body(Operation* op, Block& body, ValueRange inputs, ValueRan
   return success();
 }
 
-/// What a value of a body is made of, a sum of these.
+/// What kinds of values a value in a body is computed from: a sum of these flags.
 enum Origin : unsigned { kAlike = 0, kShares = 1, kOwn = 2 };
 
-/// Of which inputs it is made: those of which each replica has its own, shares, or nothing but replicated ones.
+/// The kinds of inputs it is computed from: each replica's own, shared, or only replicated ones.
 unsigned made_of(Value value, ValueRange inputs, llvm::DenseMap<Value, unsigned>& known) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Attribute layout = cast<PlacedType>(inputs[argument.getArgNumber()].getType()).getLayout();
@@ -188,11 +188,15 @@ LogicalResult ParallelApplyOp::verify() {
     Attribute layout = cast<PlacedType>(output.getType()).getLayout();
     const unsigned origin = made_of(value, getInputs(), known);
     if (isa<ReplicatedAttr>(layout) && origin != kAlike)
-      return emitOpError("gives ") << output.getType() << ", but makes it of what differs between replicas";
+      return emitOpError("gives ") << output.getType() << ", but computes it from values that differ between replicas";
     if (isa<ShardedAttr>(layout) && origin != kShares)
-      return emitOpError("gives ") << output.getType() << ", but doesn't make it of shares and what all replicas have alone";
-    if (!isa<ShardedAttr>(layout) && (origin & kShares))
-      return emitOpError("gives ") << output.getType() << ", but makes it of shares; an all_gather is missing";
+      return emitOpError("gives ") << output.getType()
+                                   << ", but doesn't compute it only from shares and values that all replicas have";
+    // A number that each replica counts in its shares is a summand; that such a sum exists, the plan's checker knows (adds_parts).
+    const bool summand =
+        isa<PartialAttr>(layout) && origin == kShares && cast<PlacedType>(output.getType()).getTensor().getRank() == 0;
+    if (!isa<ShardedAttr>(layout) && (origin & kShares) && !summand)
+      return emitOpError("gives ") << output.getType() << ", but computes it from shares; an all_gather is missing";
   }
   return success();
 }

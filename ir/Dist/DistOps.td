@@ -10,7 +10,7 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 def Dist_GroupOp : Op<Dist_Dialect, "group", [Symbol]> {
   let summary = "the devices of a parallel region, one replica each";
   let description = [{
-    `device_ids` are entries of the run's device list, in replica order; all entries where absent. `output_device`
+    `device_ids` are entries of the run's device list, in replica order; all entries if absent. `output_device`
     defaults to the first. As many replicas are used as there are chunks along `dim`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$layer, OptionalAttr<DenseI64ArrayAttr>:$device_ids,
@@ -19,7 +19,7 @@ def Dist_GroupOp : Op<Dist_Dialect, "group", [Symbol]> {
   let hasVerifier = 1;
 }
 
-/// A conversion from one layout to another: moves data, computes nothing. `reason` says why it is there.
+/// A conversion from one layout to another: moves data, computes nothing. `reason` says why it exists.
 class Dist_MoveOp<string mnemonic, dag attributes = (ins)> : Op<Dist_Dialect, mnemonic, [Pure]> {
   let arguments = !con((ins Dist_PlacedType:$input, StrAttr:$reason), attributes);
   let results = (outs Dist_PlacedType:$output);
@@ -30,7 +30,7 @@ class Dist_MoveOp<string mnemonic, dag attributes = (ins)> : Op<Dist_Dialect, mn
 def Dist_ScatterOp : Op<Dist_Dialect, "scatter", [Pure]> {
   let summary = "cuts a value along the dimension of its result's layout: chunk i goes to replica i (torch.chunk)";
   let description = [{
-    With `like`, a split value, the chunks have its chunks' sizes: so a gather's gradient goes back to the replicas. A
+    With `like`, a split value, the chunks have its chunks' sizes, so that a gather's gradient goes back to its replicas. A
     vector scattered like 0-dimensional values gives each replica its element.
   }];
   let arguments = (ins Dist_PlacedType:$input, Optional<Dist_PlacedType>:$like, StrAttr:$reason);
@@ -55,16 +55,16 @@ def Dist_AllReduceOp : Dist_MoveOp<"all_reduce"> {
   let summary = "adds up the replicas' partial sums, left to right from replica 0, on each replica";
 }
 def Dist_ReduceScatterOp : Dist_MoveOp<"reduce_scatter"> {
-  let summary = "adds up the replicas' partial sums, left to right from replica 0: each replica its run of the sum";
+  let summary = "adds up the replicas' partial sums, left to right from replica 0: each replica gets its run of the sum";
 }
 def Dist_AllGatherOp : Dist_MoveOp<"all_gather"> {
   let summary = "puts the replicas' runs together again, on each replica";
 }
 def Dist_ShardOp : Dist_MoveOp<"shard"> {
-  let summary = "each replica takes its run of what it has whole, as all do";
+  let summary = "each replica takes its run of a value that every replica has whole";
 }
 def Dist_FirstOp : Dist_MoveOp<"first"> {
-  let summary = "keeps replica 0's value: of a local one, as DataParallel keeps the first replica's buffers, or of one that all have";
+  let summary = "keeps replica 0's value: a local one, as DataParallel keeps the first replica's buffers, or one that all have";
 }
 def Dist_TransferOp : Dist_MoveOp<"transfer"> {
   let summary = "copies a value to another device, or between the host and a device";
@@ -87,13 +87,13 @@ def Dist_ParallelApplyOp : Dist_ApplyBase<"parallel_apply", (ins FlatSymbolRefAt
   let summary = "runs its body once for each replica of a group";
   let description = [{
     Inputs are split over the group, replicated or local to its replicas; outputs are split, partial or local, or replicated
-    where they are made of replicated inputs alone. The body sees one replica's tensors. Of sharded inputs it makes sharded
-    outputs, with replicated ones; each replica does so with the elements of its run alone.
+    if they are computed only from replicated inputs. The body sees one replica's tensors. From sharded inputs, and replicated
+    ones, it makes sharded outputs; each replica computes only the elements of its run.
   }];
   let assemblyFormat = "$group `(` $inputs `)` attr-dict `:` functional-type(operands, results) $body";
 }
 def Dist_YieldOp : Op<Dist_Dialect, "yield", [Pure, ReturnLike, Terminator, ParentOneOf<["ApplyOp", "ParallelApplyOp"]>]> {
-  let summary = "the values that a body gives";
+  let summary = "the results of a body";
   let arguments = (ins Variadic<AnyTensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{ (void)$_state; }]>];

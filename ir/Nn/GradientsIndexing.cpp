@@ -1,4 +1,4 @@
-// Duals of lookups: what was read goes back to where it stood.
+// Duals of lookups: gradients go back to the positions that were read.
 #include "ir/Nn/Nn.h"
 
 using namespace mlir;
@@ -21,4 +21,14 @@ void IndexSelectOp::buildGradient(GradientBuilder& gradients, ValueRange results
 }
 void GatherElementsOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   if (gradients.needed(1u)) operands[1] = looked_up_gradient<GatherElementsBackwardOp>(gradients, *this, results[0]);
+}
+/// What is overwritten has no gradient; each source's is that of the place it was written to, as in PyTorch.
+void ScatterElementsOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
+  Value dy = results[0];
+  if (gradients.needed(1u))
+    operands[1] = getAdd() ? dy
+                           : gradients.make<ScatterElementsOp>(dy.getType(), gradients.forward(getIndex()), dy, Value(),
+                                                               getDimAttr(), UnitAttr(), gradients.builder.getF64FloatAttr(0));
+  if (getSource() && gradients.needed(2u))
+    operands[2] = gradients.make<GatherElementsOp>(getSource().getType(), gradients.forward(getIndex()), dy, getDimAttr());
 }

@@ -34,22 +34,23 @@ inline constexpr llvm::StringLiteral
     kRole = "nn.role",
     kName = "nn.name", kOutputs = "nn.outputs", kType = "nn.type", kDevice = "nn.device", kReason = "nn.reason",
     kNotes = "nn.notes",
-    // Of a training program: names of the parameters whose gradients, and of the
-    // parameters, buffers and states whose new values, the results after the outputs are.
+    // On a training program: the names of the parameters whose gradients follow the outputs as results, and of the parameters,
+    // buffers and states whose new values follow those.
     kGradients = "nn.gradients", kUpdates = "nn.updates",
-    // Of a program with a backward pass from given gradients: names of the inputs and parameters that
-    // it ends at. Of an argument: a tensor that no weights file has; an argument's sizes, where they aren't `batch` or fixed.
+    // On a program with a backward pass from given gradients: names of the inputs and parameters where it ends. On an argument:
+    // a tensor that no weights file has; an argument's sizes, if they aren't `batch` or fixed.
     kDifferentiate = "nn.differentiate", kConstant = "nn.constant", kExtents = "nn.extents",
-    // Of a program that accumulates: its second output, what sums are divided by.
+    // On a program that accumulates: its second output, the divisor of the sums.
     kDivisor = "divisor",
     // The optimiser's type and arguments; the norm that gradients are clipped to.
     kOptimizer = "nn.optimizer", kClipNorm = "nn.clip_grad_norm",
-    // Of a batch norm that will be trained: the share of new running statistics.
+    // torch.amp.GradScaler's arguments, or {scale = s} where it stays; of a state: the value that it begins with, 0 where absent.
+    kLossScale = "nn.loss_scale", kInitial = "nn.initial",
+    // On a batch norm that will be trained: the share of new running statistics.
     kMomentum = "nn.momentum",
-    // Of a convolution: what stands in its padding, "reflect", "replicate" or
-    // "circular"; zeros where it has none.
+    // On a convolution: what its padding contains, "reflect", "replicate" or "circular"; zeros if absent.
     kPaddingMode = "nn.padding_mode",
-    // Of a softmax over masked scores: a row that is all -∞ becomes zeros, not NaN.
+    // On a softmax over masked scores: a row that is all -∞ becomes zeros, not NaN.
     kMasked = "nn.masked";
 /// Value of nn.device for the host; k ≥ 0 is the k-th entry of the device list.
 inline constexpr int64_t kHost = -1;
@@ -58,14 +59,14 @@ inline constexpr int64_t kHost = -1;
 llvm::StringRef layer_of(mlir::Location loc);
 inline llvm::StringRef layer_of(mlir::Operation* op) { return layer_of(op->getLoc()); }
 
-/// The `activation` attribute (docs/steps.md) that says what an activation op does; null for other ops.
+/// The `activation` attribute (docs/steps.md) that describes an activation op; null for other ops.
 mlir::DictionaryAttr activation_of(mlir::Operation* op);
 
 /// The scalar definition of an `activation` attribute (docs/steps.md): the activation op's own.
 Value buildActivation(mlir::OpBuilder& builder, Location loc, mlir::DictionaryAttr activation, Value x);
 
-/// Whether an op computes each row of its first operand by itself (softmax, layer norm, group norm): its kernel
-/// takes element-wise ops in, before and after.
+/// Whether an op computes each row of its first operand separately (softmax, layer norm, group norm): its kernel absorbs
+/// element-wise ops before and after it.
 bool is_row_op(mlir::Operation* op);
 
 /// The floating-point type of a dtype's name ("bfloat16"); null for other names.
@@ -74,14 +75,14 @@ mlir::FloatType float_type(mlir::MLIRContext* context, llvm::StringRef dtype);
 /// The element type of a dtype's name ("int64"); null for other names.
 mlir::Type element_type(mlir::MLIRContext* context, llvm::StringRef dtype);
 
-/// The dtype's name of an element type, as a model file has it.
+/// The dtype's name of an element type, as in a model file.
 llvm::StringRef dtype_name(mlir::Type element);
 
-/// The type of an op's result whose operands have floating-point types a and b: theirs where they agree, else f32
+/// The element type of an op whose operands have floating-point types a and b: theirs if they agree, else f32
 /// (torch.promote_types). nn-set-precision casts the operands to it.
 mlir::Type promoted(mlir::Type a, mlir::Type b);
 
-/// The type in which values of `element` are summed, and statistics of them kept: f32 for bf16 and f16.
+/// The type in which values of `element` are summed, and their statistics kept: f32 for bf16 and f16.
 mlir::Type sum_type(mlir::Type element);
 
 /// x with elements of the floating-point type `element`: x itself if it has them, else an nn.cast.

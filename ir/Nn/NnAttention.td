@@ -1,4 +1,4 @@
-// Attention on projected queries, keys and values. torch.nn.MultiheadAttention stands in NnLayers.td.
+// Attention on projected queries, keys and values. NnLayers.td has torch.nn.MultiheadAttention.
 #ifndef SHEAF_NN_ATTENTION_TD
 #define SHEAF_NN_ATTENTION_TD
 
@@ -9,8 +9,8 @@ def Nn_AttentionOp : Nn_LayerOp<"attention", [Nn_Gradient]> {
   let description = [{
     query `[…, L, E]`, key `[…, S, E]`, value `[…, S, D]`, y `[…, L, D]`; the dimensions before them agree. mask broadcasts to
     `[…, L, S]`: numbers that are added, or integers, which hide where they are 0. No `scale`: 1/√E. With `is_causal` position i
-    sees keys up to i; with `enable_gqa` several heads (dimension -3 of query) have one of key and value in common.
-    nn-lower-layers takes it apart, with many queries some at a time; in training after its dual is built, which computes the weights
+    sees keys up to i; with `enable_gqa` several heads (dimension -3 of query) share one of key and value.
+    nn-lower-layers lowers it, many queries in parts; in training it does so after building the dual, which computes the weights
     again. enable_gqa is resolved before.
   }];
   let arguments = (ins AnyTensor:$query, AnyTensor:$key, AnyTensor:$value, Optional<AnyTensor>:$mask,
@@ -22,7 +22,7 @@ def Nn_AttentionOp : Nn_LayerOp<"attention", [Nn_Gradient]> {
 }
 
 def Nn_MaskScoresOp : Nn_TrainingElementwiseOp<"mask_scores", ["usesCoordinates"], [Nn_Gradient]> {
-  let summary = "an attention's scores, -∞ where a key is hidden";
+  let summary = "an attention's scores, with -∞ where a key is hidden";
   let description = [{
     x `[…, L, S]`. mask broadcasts to it: floating-point numbers are added; integers hide where they are 0, with `inverted` where they
     are not. With `causal` position causal + i doesn't see the keys after it, i being the row.

@@ -19,8 +19,8 @@ void NnDialect::initialize() {
       >();
 }
 
-/// nn.device is an integer ≥ -1, nn.reason, nn.type and nn.padding_mode are strings, nn.outputs, nn.gradients, nn.updates and nn.notes
-/// are arrays of strings, nn.optimizer a dictionary, nn.clip_grad_norm, nn.momentum and nn.dropout numbers.
+/// nn.device is an integer ≥ -1; nn.reason, nn.type and nn.padding_mode are strings; nn.outputs, nn.gradients, nn.updates and
+/// nn.notes are arrays of strings; nn.optimizer is a dictionary; nn.clip_grad_norm, nn.momentum and nn.dropout are numbers.
 LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kDevice) {
@@ -53,6 +53,10 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
         return op->emitError(
             "nn.optimizer's parameter_groups must be a list of dictionaries with the names of their parameters");
     }
+    return success();
+  }
+  if (name == kLossScale) {
+    if (!isa<DictionaryAttr>(attribute.getValue())) return op->emitError("nn.loss_scale must be a dictionary");
     return success();
   }
   if (name == kClipNorm || name == kMomentum || name == kDropout) {

@@ -48,8 +48,8 @@ def Nn_MapOp : Nn_ElementwiseOp<"map", [DeclareOpInterfaceMethods<Nn_Elementwise
                                         DeclareOpInterfaceMethods<Nn_GradientOpInterface>]> {
   let summary = "a function of one element of each input, by its name in ir/ElementFunctions.cpp";
   let description = [{
-    Inputs broadcast as in PyTorch, but those that run along dimension 1 (the slopes of prelu). `numbers` are the function's
-    own, such as a slope; where there is one input too few, the last number stands for it.
+    Inputs broadcast as in PyTorch, except those that run along dimension 1 (the slopes of prelu). `numbers` are the function's
+    own, such as a slope; if there is one input too few, the last number replaces it.
   }];
   let arguments = (ins Variadic<AnyTensor>:$inputs, StrAttr:$function, DenseF64ArrayAttr:$numbers);
   let results = (outs AnyTensor:$y);
@@ -61,8 +61,8 @@ def Nn_ExpandOp : Nn_ElementwiseOp<"expand", [
     DeclareOpInterfaceMethods<Nn_GradientOpInterface>]> {
   let summary = "x repeated along dimensions of size 1, and along new ones in front";
   let description = [{
-    `shape` has a size for each dimension of the result: -1 is x's own, -2 that of dimension `like_dim` of `like`, of which
-    nothing else is used.
+    `shape` has a size for each dimension of the result: -1 is x's own, -2 that of dimension `like_dim` of `like`, which is
+    not used otherwise.
   }];
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$like, DenseI64ArrayAttr:$shape, I64Attr:$like_dim);
   let results = (outs AnyTensor:$y);
@@ -73,7 +73,7 @@ def Nn_CastOp : Nn_UnaryOp<"cast", "x with elements of the type `to`", (ins StrA
   let description = [{
     `to` is a dtype's name. Narrowing floats round to nearest, ties to even, NaN stays NaN; floats become integers towards
     zero; a bool is whether the element isn't 0. nn-set-precision inserts casts among floats. The gradient of its result may
-    be wider than the result: what is computed as float32 stays so.
+    be wider than the result: a gradient computed as float32 stays so.
   }];
   let hasFolder = 1;
 }

@@ -1,11 +1,11 @@
-// What gradients and losses are composed of: generated kernels.
+// The ops that gradients and losses are composed of: generated kernels.
 #ifndef SHEAF_NN_GRADIENT_TD
 #define SHEAF_NN_GRADIENT_TD
 
 include "ir/Nn/NnElementwise.td"
 include "ir/Nn/NnTensor.td"
 
-/// An element-wise op whose shapes don't broadcast as PyTorch's do, or that doesn't read all that it is given.
+/// An element-wise op whose shapes don't broadcast as PyTorch's do, or that doesn't read all of its operands.
 class Nn_TrainingElementwiseOp<string mnemonic, list<string> overridden = [], list<Trait> traits = []>
     : Nn_ElementwiseOp<mnemonic, !listconcat(traits, [DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface, overridden>])>;
 
@@ -18,7 +18,7 @@ def Nn_RsqrtOp : Nn_UnaryOp<"rsqrt", "1 / √(x + eps)", (ins F64Attr:$eps)>;
 // Sums and sizes -------------------------------------------------------------------------------------------------
 
 def Nn_SumOp : Nn_TensorOp<"sum", (ins DenseI64ArrayAttr:$dims, BoolAttr:$keepdim)> {
-  let summary = "sum over `dims`, which lie side by side where a kernel is wanted";
+  let summary = "sum over `dims`, which must be adjacent to become a kernel";
 }
 
 def Nn_BroadcastOp : Nn_TrainingElementwiseOp<"broadcast", ["operandDims", "operandIsRead"],
@@ -40,7 +40,7 @@ def Nn_InverseCountOp : Nn_LayerOp<"inverse_count"> {
 
 def Nn_PadOp : Nn_TensorOp<"pad", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size,
     DefaultValuedAttr<F64Attr, "0.0">:$value)> {
-  let summary = "`value` in a size of `size` along `dim`, with x from `begin` on; of zeros, the dual of slice";
+  let summary = "`value` in a size of `size` along `dim`, with x from `begin` on; with zeros, the dual of slice";
 }
 
 def Nn_EmbeddingBackwardOp : Nn_LayerOp<"embedding_backward"> {
@@ -67,8 +67,8 @@ def Nn_ActivationBackwardOp : Nn_TrainingElementwiseOp<"activation_backward"> {
 def Nn_MapBackwardOp : Nn_TrainingElementwiseOp<"map_backward", ["operandDims"]> {
   let summary = "dy · the derivative of nn.map's function along its operand number `along`";
   let description = [{
-    `values` are those of its operands and its result that the derivative reads; `reads` says which, the result's number being
-    that of the operands.
+    `values` are the operands and the result that the derivative reads; `reads` gives their numbers, the result's being
+    the number of operands.
   }];
   let arguments = (ins AnyTensor:$dy, Variadic<AnyTensor>:$values, StrAttr:$function, DenseF64ArrayAttr:$numbers,
                        I64Attr:$along, DenseI64ArrayAttr:$reads);
@@ -82,9 +82,9 @@ def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordina
   let description = [{
     The number is Philox's (ir/Scalars.h) for `seed`, `step` (0-dimensional int64), the stream `layer` and the element's
     index in the whole batch: row-major, the dimension that depends on the batch counted as the outermost one. So the
-    mask belongs to the element, however the batch is split. Of a micro-batch, `first_row` (0-dimensional int64) is where
-    it begins in the batch, and `rows` how much the dimension that depends on the batch grows with each row of it. With
-    `mask_dims`, elements that differ in other dimensions alone have one number.
+    mask belongs to the element, however the batch is split. For a micro-batch, `first_row` (0-dimensional int64) is its
+    beginning in the batch, and `rows` how much the dimension that depends on the batch grows with each row of it. With
+    `mask_dims`, elements that differ only in other dimensions share a number.
   }];
   let arguments = (ins AnyTensor:$x, AnyTensor:$step, AnyTensor:$seed, Optional<AnyTensor>:$first_row, F64Attr:$p,
                        I64Attr:$layer, DefaultValuedAttr<I64Attr, "1">:$rows, OptionalAttr<DenseI64ArrayAttr>:$mask_dims);
@@ -98,7 +98,7 @@ def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordina
 // Losses ---------------------------------------------------------------------------------------------------------
 
 def Nn_TargetWeightsOp : Nn_TrainingElementwiseOp<"target_weights", ["operandDims", "usesCoordinates"]> {
-  let summary = "what each class's log-probability counts for in cross entropy";
+  let summary = "the weight of each class's log-probability in cross entropy";
   let description = [{
     t `[N, d…]` (or `[]`) of class indices, result `[N, classes, d…]` (or `[classes]`) of float32: 0 where t is
     ignore_index, else (1 - label_smoothing) · [c = t] + label_smoothing / classes, NaN where t is no class.

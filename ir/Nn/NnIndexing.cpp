@@ -1,4 +1,4 @@
-// Shapes and splitting of what takes, turns or looks up parts of a tensor.
+// Shapes and splitting of ops that take, turn or look up parts of a tensor.
 #include "ir/Nn/Indexing.h"
 #include "ir/Nn/ShapeRules.h"
 
@@ -10,7 +10,7 @@ using ir::TensorShape;
 
 namespace {
 
-/// A size that an op has to know. Where it depends on the batch an error is emitted; where a verifier doesn't see it, it is unknown.
+/// A size that an op has to know. If it depends on the batch, this emits an error; if a verifier can't see it, it is unknown.
 FailureOr<std::optional<int64_t>> known_size(Operation* op, const TensorShape& x, int64_t dim, const char* does) {
   const Extent& size = x.dims[dim];
   if (size.is_static()) return std::optional<int64_t>(size.constant);
@@ -29,7 +29,7 @@ std::optional<int64_t> all_but(ArrayRef<int64_t> touched, int64_t rank, int64_t 
   return dim;
 }
 
-/// The same elements in another order along `dims`, which must be known sizes, each named once.
+/// The same elements in another order along `dims`, each listed once and of known size.
 LogicalResult reordered(Operation* op, ArrayRef<int64_t> dims, const char* does, ArrayRef<TensorShape> operands,
                         SmallVectorImpl<TensorShape>& results) {
   const TensorShape& x = operands[0];
@@ -263,7 +263,7 @@ LogicalResult IndexSelectBackwardOp::inferShapes(ArrayRef<TensorShape> operands,
   results.push_back(dx);
   return success();
 }
-/// Entries that the index names twice are added up, so that a part of it has a part of the sum.
+/// Entries that the index lists twice are added up, so a part of the index gives a part of the sum.
 std::optional<int64_t> IndexSelectBackwardOp::splitDim(unsigned operand, int64_t, int64_t dim) {
   auto index = dyn_cast<RankedTensorType>(getIndex().getType());
   const int64_t at = getDim();
@@ -283,5 +283,23 @@ LogicalResult GatherElementsBackwardOp::inferShapes(ArrayRef<TensorShape> operan
   return success();
 }
 std::optional<int64_t> GatherElementsBackwardOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return all_but(ir::normalize_dim(getDim(), rank), dim);
+}
+
+LogicalResult ScatterElementsOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape &index = operands[0], &x = operands[1];
+  auto dim = valid_dim(*this, getDim(), x);
+  if (!dim || failed(require_indices(*this, index)) || failed(known_size(*this, x, *dim, "writes to entries of")))
+    return failure();
+  TensorShape expected{index.element, x.dims};
+  if (index.rank() == x.rank()) expected.dims[*dim] = index.dims[*dim];
+  if (failed(require_fit(*this, expected, index, "an index"))) return failure();
+  if (getSource() && failed(require_fit(*this, {x.element, index.dims}, operands[2], "a source"))) return failure();
+  if (!getSource() && (getAdd() || !isa<FloatType>(x.element))) return emitError("needs a source");
+  if (getAdd() && failed(require_one_kind(*this, {x}, /*bools=*/false))) return failure();
+  results.push_back(x);
+  return success();
+}
+std::optional<int64_t> ScatterElementsOp::splitDim(unsigned, int64_t rank, int64_t dim) {
   return all_but(ir::normalize_dim(getDim(), rank), dim);
 }

@@ -1,5 +1,5 @@
-// Operations that take, turn or look up parts of a tensor. Those that say in several ways where a part is, as PyTorch lets
-// them, are taken apart by nn-lower-layers: into nn.slice, nn.pad and nn.concat.
+// Operations that take, turn or look up parts of a tensor. nn-lower-layers lowers those that can specify a part in several
+// ways, as in PyTorch, to nn.slice, nn.pad and nn.concat.
 #ifndef SHEAF_NN_INDEXING_TD
 #define SHEAF_NN_INDEXING_TD
 
@@ -12,8 +12,8 @@ def Nn_StridedSliceOp : Nn_TensorOp<"strided_slice", (ins I64Attr:$dim, I64Attr:
 def Nn_SplitOp : Nn_LayerOp<"split"> {
   let summary = "torch.split: parts of x along `dim`, one after the other";
   let description = [{
-    `sections` are the parts' sizes; or one number, of which all parts but the last are. Then there may be fewer results than
-    parts: the first ones.
+    `sections` are the parts' sizes, or one number, the size of all parts but the last. In that case there may be fewer results
+    than parts: the first ones.
   }];
   let arguments = (ins AnyTensor:$x, DenseI64ArrayAttr:$sections, I64Attr:$dim);
   let results = (outs Variadic<AnyTensor>:$parts);
@@ -22,14 +22,14 @@ def Nn_SplitOp : Nn_LayerOp<"split"> {
 def Nn_RollOp : Nn_TensorOp<"roll", (ins DenseI64ArrayAttr:$shifts, DenseI64ArrayAttr:$dims), []> {
   let summary = "torch.roll: elements move on by shifts[i] along dims[i], and from the end to the beginning";
 }
-def Nn_FlipOp : Nn_TensorOp<"flip", (ins DenseI64ArrayAttr:$dims), []> { let summary = "the other way round along `dims`"; }
+def Nn_FlipOp : Nn_TensorOp<"flip", (ins DenseI64ArrayAttr:$dims), []> { let summary = "reversed along `dims`"; }
 def Nn_BorderOp : Nn_TensorOp<"border", (ins DenseI64ArrayAttr:$pad, StrAttr:$mode, F64Attr:$value), []> {
   let summary = "torch.nn.functional.pad: `pad` has (before, after) of the last dimension, then of the one before it, …";
   let description = "`mode` is constant (`value`; negative sizes cut off), reflect, replicate or circular.";
 }
 def Nn_UnsqueezeOp : Nn_TensorOp<"unsqueeze", (ins I64Attr:$dim), []> { let summary = "a dimension of size 1 at `dim`"; }
 def Nn_SqueezeOp : Nn_TensorOp<"squeeze", (ins DenseI64ArrayAttr:$dims), []> {
-  let summary = "without those of `dims` whose size is 1; none given: without all such";
+  let summary = "drops those of `dims` whose size is 1; with no `dims`, all such";
 }
 
 /// A lookup of elements by number; x's sizes are those of the table.
@@ -39,7 +39,7 @@ class Nn_LookupOp<string mnemonic> : Nn_LayerOp<mnemonic, [Nn_Gradient]> {
   let assemblyFormat = "$index `,` $x attr-dict `:` functional-type(operands, results)";
 }
 def Nn_IndexSelectOp : Nn_LookupOp<"index_select"> {
-  let summary = "y[…, i…, …] = x[…, index[i…], …] along `dim`, in whose place index's dimensions stand";
+  let summary = "y[…, i…, …] = x[…, index[i…], …] with index's dimensions in place of `dim`";
 }
 def Nn_GatherElementsOp : Nn_LookupOp<"gather_elements"> {
   let summary = "torch.gather: y[…, i, …] = x[…, index[…, i, …], …] along `dim`";
@@ -55,6 +55,18 @@ class Nn_LookupBackwardOp<string mnemonic> : Nn_LayerOp<mnemonic> {
 def Nn_IndexSelectBackwardOp : Nn_LookupBackwardOp<"index_select_backward"> { let summary = "the dual of index_select"; }
 def Nn_GatherElementsBackwardOp : Nn_LookupBackwardOp<"gather_elements_backward"> {
   let summary = "the dual of gather_elements";
+}
+
+def Nn_ScatterElementsOp : Nn_LayerOp<"scatter_elements", [Nn_Gradient]> {
+  let summary = "torch.scatter: x, but at […, index[…, i, …], …] along `dim` the source's element i; with `add`, that is added";
+  let description = [{
+    index and source have x's sizes but along `dim`. Without a source, `value`. Of several elements for one place, the last one
+    counts.
+  }];
+  let arguments = (ins AnyTensor:$index, AnyTensor:$x, Optional<AnyTensor>:$source, I64Attr:$dim, UnitAttr:$add,
+      DefaultValuedAttr<F64Attr, "0.0">:$value);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$index `,` $x (`,` $source^)? attr-dict `:` functional-type(operands, results)";
 }
 
 #endif

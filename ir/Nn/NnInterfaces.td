@@ -1,4 +1,4 @@
-// Interfaces of nn ops: all that passes and code generation know about an op, they ask it for.
+// Interfaces of nn ops: passes and code generation learn everything about an op through them.
 #ifndef SHEAF_NN_INTERFACES_TD
 #define SHEAF_NN_INTERFACES_TD
 
@@ -13,7 +13,7 @@ def Nn_ShapeOpInterface : OpInterface<"ShapeOpInterface"> {
   let methods = [
     InterfaceMethod<[{
       Appends the shape of each result, given those of the operands. Emits an error that says what was found
-      and what was expected, and fails, where the operands don't fit the op.
+      and what was expected, and fails, if the operands don't fit the op.
     }], "::llvm::LogicalResult", "inferShapes",
       (ins "::llvm::ArrayRef<::sheaf::ir::TensorShape>":$operands,
            "::llvm::SmallVectorImpl<::sheaf::ir::TensorShape> &":$results)>,
@@ -25,13 +25,13 @@ def Nn_SplitOpInterface : OpInterface<"SplitOpInterface"> {
   let cppNamespace = "::sheaf::nn";
   let description = [{
     How an op behaves when an operand is cut along a dimension: either the result is cut along a dimension too
-    and each part depends on its own part alone, or the op mixes the parts (a mean over that dimension, say), and
-    replicas that see a part each compute something else than one device that sees the whole.
+    and each part depends only on its own part, or the op mixes the parts (a mean over that dimension, say), and
+    replicas that each see a part compute something other than a device that sees the whole.
   }];
   let methods = [
     InterfaceMethod<[{
       The dimension of result 0 that is cut when operand `operand` (of rank `rank`) is cut along `dim`, or
-      nullopt where the op mixes the parts.
+      nullopt if the op mixes the parts.
     }], "std::optional<int64_t>", "splitDim", (ins "unsigned":$operand, "int64_t":$rank, "int64_t":$dim)>,
   ];
 }
@@ -56,11 +56,11 @@ def Nn_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
         return dims;
       }]>,
     InterfaceMethod<[{
-      Whether buildScalar wants to know where it is: then `elements` ends with one i64 for each dimension of the
+      Whether buildScalar needs its position: then `elements` ends with one i64 for each dimension of the
       result, the element's index. Along a dimension that a parallel region splits it is the index in the whole.
     }], "bool", "usesCoordinates", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
-      Whether the operand's elements are read; one that isn't is there for its shape. buildScalar gets no element
+      Whether the operand's elements are read; otherwise only its shape is used. buildScalar gets no element
       for it (a null value in its position).
     }], "bool", "operandIsRead", (ins "unsigned":$operand), [{}], [{ (void)operand; return true; }]>,
   ];
@@ -70,15 +70,15 @@ def Nn_GradientOpInterface : OpInterface<"GradientOpInterface"> {
   let cppNamespace = "::sheaf::nn";
   let description = [{
     An op's dual: the gradients of its operands, built from those of its results out of other nn ops (in the backward
-    pass, where forward values are asked for by `GradientBuilder::forward`). An op with real-valued operands and
-    without this interface cannot stand on the way from a parameter to the loss.
+    pass, which gets forward values through `GradientBuilder::forward`). An op with real-valued operands and
+    without this interface cannot be on the way from a parameter to the loss.
   }];
   let methods = [
     InterfaceMethod<[{
-      `results[i]` is the gradient of result i, null where the loss doesn't depend on it (at least one isn't null).
-      Sets `operands[i]` for each operand for which `gradients.needed(i)`, but where no result depends on the operand's
-      elements; others may stay null. Gradients have the operand's shape; of its type dist-differentiate makes them.
-      Where there is none, an error is emitted.
+      `results[i]` is the gradient of result i, null if the loss doesn't depend on it (at least one isn't null).
+      Sets `operands[i]` for each operand with `gradients.needed(i)`, unless no result depends on the operand's
+      elements; others may stay null. Gradients have the operand's shape; dist-differentiate converts them to its type.
+      If there is no gradient, it emits an error.
     }], "void", "buildGradient",
       (ins "::sheaf::nn::GradientBuilder &":$gradients, "::mlir::ValueRange":$results,
            "::llvm::MutableArrayRef<::mlir::Value>":$operands)>,

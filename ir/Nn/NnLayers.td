@@ -63,7 +63,7 @@ def Nn_MatMulOp : Nn_LayerOp<"matmul", [Nn_Gradient]> {
 }
 
 def Nn_LayerNormOp : Nn_LayerOp<"layer_norm", [AttrSizedOperandSegments, Nn_Gradient]> {
-  let summary = "normalises the last `dims` dimensions to mean 0 and variance 1, then weight and bias";
+  let summary = "normalises the last `dims` dimensions to mean 0 and variance 1, then applies weight and bias";
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$weight, Optional<AnyTensor>:$bias,
                        DenseI64ArrayAttr:$normalized_shape, F64Attr:$eps);
   let results = (outs AnyTensor:$y);
@@ -73,14 +73,14 @@ def Nn_LayerNormOp : Nn_LayerOp<"layer_norm", [AttrSizedOperandSegments, Nn_Grad
 }
 
 def Nn_RmsNormOp : Nn_LayerOp<"rms_norm"> {
-  let summary = "x / √(the mean of x² over the last dimensions + eps), times weight; nn-lower-layers takes it apart";
+  let summary = "x / √(the mean of x² over the last dimensions + eps), times weight; nn-lower-layers lowers it";
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$weight, DenseI64ArrayAttr:$normalized_shape, F64Attr:$eps);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$x (`weight` `(` $weight^ `)`)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Nn_LocalResponseNormOp : Nn_LayerOp<"local_response_norm"> {
-  let summary = "x / (k + alpha · the mean of x² over `size` neighbouring channels)^beta; nn-lower-layers takes it apart";
+  let summary = "x / (k + alpha · the mean of x² over `size` neighbouring channels)^beta; nn-lower-layers lowers it";
   let description = [{
     x and y `[N, C, s…]`. Channel c's neighbours are c - size/2 … c + (size - 1)/2, rounded down; those outside count as zeros.
   }];
@@ -134,7 +134,7 @@ def Nn_MultiheadAttentionOp : Nn_LayerOp<"multihead_attention", [AttrSizedOperan
     query `[L, N, E]`, key and value `[S, N, E]` (N first if batch_first), in_proj_weight `[3E, E]`, in_proj_bias `[3E]`,
     out_proj_weight `[E, E]`, out_proj_bias `[E]`; y like query, weights `[N, L, S]`, the heads' mean, or without `average` `[N, heads, L, S]`.
     attn_mask `[L, S]` or `[N·heads, L, S]`, key_padding_mask `[N, S]`: numbers that are added to the scores, or integers, which hide
-    where they are not 0. With `is_causal` position i sees keys up to i. nn-lower-layers takes it apart.
+    where they are not 0. With `is_causal` position i sees keys up to i. nn-lower-layers lowers it.
   }];
   let arguments = (ins AnyTensor:$query, AnyTensor:$key, AnyTensor:$value, AnyTensor:$in_proj_weight,
                        Optional<AnyTensor>:$in_proj_bias, AnyTensor:$out_proj_weight, Optional<AnyTensor>:$out_proj_bias,

@@ -11,7 +11,7 @@ namespace scalar = sheaf::ir::scalar;
 using namespace sheaf::nn;
 using ir::TensorShape;
 
-/// Probabilities of the classes: target and x of one shape, [N, C, d…] or [C].
+/// Class probabilities: target and x have one shape, [N, C, d…] or [C].
 static LogicalResult check_probabilities(LossOp op, const TensorShape& x, const TensorShape& target) {
   if (x.rank() == 0 || !x.dims[x.rank() > 1 ? 1 : 0].is_static())
     return op.emitError("takes scores of shape [batch, classes, …], but they are ") << to_string(x);
@@ -19,7 +19,7 @@ static LogicalResult check_probabilities(LossOp op, const TensorShape& x, const 
     return op.emitError("takes scores and a target of probabilities of one shape, but they are ")
            << to_string(x) << " and " << to_string(target) << "; class numbers are an int64 target";
   auto ignored = op.getArguments().getAs<IntegerAttr>("ignore_index");
-  if (ignored && ignored.getInt() >= 0) return op.emitError("has no 'ignore_index' where the target is probabilities");
+  if (ignored && ignored.getInt() >= 0) return op.emitError("has no 'ignore_index' if the target is probabilities");
   return success();
 }
 
@@ -42,7 +42,7 @@ static LogicalResult check_classes(LossOp op, const TensorShape& x, const Tensor
   return success();
 }
 
-/// The numbers of argument `name` must be as many as `size`; a single one serves for all where `one` is true.
+/// Argument `name` must have `size` numbers; where `one` is true, a single number serves for all.
 static LogicalResult check_weights(LossOp op, StringRef name, const sheaf::Extent& size, bool one, const Twine& what) {
   auto list = op.getArguments().getAs<ArrayAttr>(name);
   if (!list || sheaf::Extent(static_cast<int64_t>(list.size())) == size || (one && list.size() == 1)) return success();
@@ -50,7 +50,8 @@ static LogicalResult check_weights(LossOp op, StringRef name, const sheaf::Exten
                               << what << " has " << sheaf::to_string(size);
 }
 
-/// One number from each element: all of one shape, but `narrow`, which may have a last dimension of 1. -1: none.
+/// One number for each element. All operands have one shape, except that `narrow` may have a last dimension of 1 (-1: none
+/// may).
 static LogicalResult check_elements(LossOp op, ArrayRef<TensorShape> inputs, int64_t narrow) {
   const TensorShape& x = inputs[0];
   for (auto [i, input] : llvm::enumerate(inputs.drop_front())) {
@@ -66,7 +67,7 @@ static LogicalResult check_elements(LossOp op, ArrayRef<TensorShape> inputs, int
   return success();
 }
 
-/// One number from each vector along the last dimension; `targets`: with a target each.
+/// One number for each vector along the last dimension; with `targets`, each vector has a target.
 static LogicalResult check_vectors(LossOp op, ArrayRef<TensorShape> inputs, bool targets) {
   const TensorShape& x = inputs[0];
   if (x.rank() == 0 || !x.dims.back().is_static())
@@ -84,6 +85,19 @@ static LogicalResult check_vectors(LossOp op, ArrayRef<TensorShape> inputs, bool
 
 LogicalResult LossOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   StringRef kind = getKind();
+  if (kind == "CTCLoss") {
+    if (operands.size() != 4) return emitError("takes 4 inputs, but has ") << operands.size();
+    if (!isa<FloatType>(operands[0].element))
+      return emitError("takes a value of floating point, but it is ") << dtype_name(operands[0].element);
+    if (failed(check_ctc(*this, operands))) return failure();
+    auto blank = getArguments().getAs<IntegerAttr>("blank");
+    const sheaf::Extent& classes = operands[0].dims[2];
+    if (blank && classes.is_static() && blank.getInt() >= classes.constant)
+      return emitError("has the blank ") << blank.getInt() << ", but " << to_string(operands[0]) << " has only "
+                                         << classes.constant << " classes";
+    results.push_back({sum_type(operands[0].element), {}});
+    return success();
+  }
   const bool classes = kind == "CrossEntropyLoss" || kind == "NLLLoss";
   const auto elements = llvm::find_if(ir::element_losses(), [&](const ir::ElementFunction& row) { return row.loss == kind; });
   const bool vectors = kind == "CosineEmbeddingLoss" || kind == "TripletMarginLoss";

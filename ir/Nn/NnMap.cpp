@@ -34,7 +34,7 @@ LogicalResult MapOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl
   const unsigned more = operands.size() + 1 == function->operands ? 1 : 0;
   if (operands.empty() || operands.size() + more != function->operands || getNumbers().size() != function->numbers + more)
     return emitError("expects ") << function->operands << " inputs and " << function->numbers
-                                 << " numbers; one more number stands for the last input where there is one too few";
+                                 << " numbers; if there is one input too few, one more number replaces the last";
   const unsigned first = function->choice ? 1 : 0;
   if (first && !operands[0].element.isInteger(1))
     return emitError("expects a condition of bool, but it is ") << dtype_name(operands[0].element);
@@ -124,7 +124,7 @@ std::optional<int64_t> MapBackwardOp::splitDim(unsigned operand, int64_t rank, i
 Value MapBackwardOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   const ElementFunction& function = *ir::find_element_function(getFunction());
   const Element dy{&b, loc, in[0]};
-  SmallVector<Element> x(function.operands + 1, dy);  // what isn't read has any value; the last is the result
+  SmallVector<Element> x(function.operands + 1, dy);  // operands that aren't read may be anything; the last one is the result
   if (getNumbers().size() > function.numbers) x[function.operands - 1] = dy.number(getNumbers().back());
   for (auto [i, read] : llvm::enumerate(getReads())) x[read].value = in[i + 1];
   return function.slope(getAlong(), dy, ArrayRef(x).drop_back(), x.back(), getNumbers().take_front(function.numbers)).value;

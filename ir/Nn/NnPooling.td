@@ -24,7 +24,7 @@ def Nn_AdaptiveAvgPoolOp : Nn_PoolOp<"adaptive_avg_pool", (ins DenseI64ArrayAttr
 // Training.
 
 def Nn_MaxPoolTrainOp : Nn_TrainOp<"max_pool_train"> {
-  let summary = "max_pool with a workspace that tells where each maximum was";
+  let summary = "max_pool with a workspace that records where each maximum was";
   let arguments = (ins AnyTensor:$x, DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
                        DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, BoolAttr:$ceil_mode);
   let results = (outs AnyTensor:$y, AnyTensor:$workspace);

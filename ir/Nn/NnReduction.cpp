@@ -25,6 +25,11 @@ SmallVector<int64_t> from_front(ArrayRef<int64_t> dims, int64_t rank) {
   return result;
 }
 
+/// What runs along `dim` can't be split there.
+std::optional<int64_t> all_but_dim(int64_t dim, int64_t rank, int64_t split) {
+  return ir::normalize_dim(dim, rank) == split ? std::nullopt : std::optional<int64_t>(split);
+}
+
 }  // namespace
 
 LogicalResult ExtremumOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
@@ -34,7 +39,7 @@ LogicalResult ExtremumOp::inferShapes(ArrayRef<TensorShape> operands, SmallVecto
 std::optional<int64_t> ExtremumOp::splitDim(unsigned, int64_t rank, int64_t dim) {
   return reduced_split(getDims(), getKeepdim(), rank, dim);
 }
-/// Those that are equal to it share the gradient equally.
+/// Elements equal to the extremum share the gradient equally.
 void ExtremumOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   if (!gradients.needed(0u)) return;
   Value x = gradients.forward(getX()), y = gradients.forward(getY());
@@ -87,15 +92,54 @@ LogicalResult CumSumOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorI
   results.push_back(operands[0]);
   return success();
 }
-std::optional<int64_t> CumSumOp::splitDim(unsigned, int64_t rank, int64_t dim) {
-  return ir::normalize_dim(getDim(), rank) == dim ? std::nullopt : std::optional<int64_t>(dim);
-}
-/// x[j] is in all sums from the j-th on.
+std::optional<int64_t> CumSumOp::splitDim(unsigned, int64_t rank, int64_t dim) { return all_but_dim(getDim(), rank, dim); }
+/// x[j] is part of every sum from the j-th on.
 void CumSumOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   if (!gradients.needed(0u)) return;
   UnitAttr reverse = getReverse() ? UnitAttr() : gradients.builder.getUnitAttr();
   operands[0] = gradients.make<CumSumOp>(results[0].getType(), results[0], getDimAttr(), reverse);
 }
+
+LogicalResult ScanOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (getTake() != "product" && getTake() != "log_sum_exp") return emitError("knows no scan '") << getTake() << "'";
+  if (!valid_dim(*this, getDim(), operands[0])) return failure();
+  if (failed(getTake() == "product" ? require_one_kind(*this, operands, /*bools=*/false) : require_float(*this, operands)))
+    return failure();
+  results.push_back(operands[0]);
+  return success();
+}
+std::optional<int64_t> ScanOp::splitDim(unsigned, int64_t rank, int64_t dim) { return all_but_dim(getDim(), rank, dim); }
+void ScanOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
+  if (gradients.needed(0u))
+    operands[0] = gradients.make<ScanBackwardOp>(results[0].getType(), results[0], gradients.forward(getX()),
+                                                 gradients.forward(getY()), getDimAttr(), getTakeAttr());
+}
+LogicalResult ScanBackwardOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  for (const TensorShape& each : operands.drop_front())
+    if (failed(require_fit(*this, operands[0], each, "a value"))) return failure();
+  if (!valid_dim(*this, getDim(), operands[0])) return failure();
+  return same_shape(*this, operands, results);
+}
+std::optional<int64_t> ScanBackwardOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return all_but_dim(getDim(), rank, dim);
+}
+
+static LogicalResult positions_like(Operation* op, int64_t dim, ArrayRef<TensorShape> operands,
+                                    SmallVectorImpl<TensorShape>& results) {
+  if (failed(require_one_kind(op, operands, /*bools=*/false)) || !valid_dim(op, dim, operands[0])) return failure();
+  results.push_back({IntegerType::get(op->getContext(), 64), operands[0].dims});
+  return success();
+}
+LogicalResult ArgScanOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (valid_dim(*this, getDim(), operands[0]) && failed(require_elements(*this, {static_cast<int64_t>(getDim())}, operands[0])))
+    return failure();
+  return positions_like(*this, getDim(), operands, results);
+}
+std::optional<int64_t> ArgScanOp::splitDim(unsigned, int64_t rank, int64_t dim) { return all_but_dim(getDim(), rank, dim); }
+LogicalResult ArgSortOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  return positions_like(*this, getDim(), operands, results);
+}
+std::optional<int64_t> ArgSortOp::splitDim(unsigned, int64_t rank, int64_t dim) { return all_but_dim(getDim(), rank, dim); }
 
 LogicalResult EqualMaskOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   return broadcast_shape(*this, operands, results);

@@ -12,8 +12,8 @@ def Nn_UpsampleOp : Nn_TensorOp<"upsample", (ins DenseI64ArrayAttr:$size, DenseF
 def Nn_ResampleOp : Nn_TensorOp<"resample", (ins I64Attr:$dim, DenseI64ArrayAttr:$starts, DenseF64ArrayAttr:$weights)> {
   let summary = "y[…, j, …] = Σ weights[j, k] · x[…, starts[j] + k, …] along `dim`";
   let description = [{
-    As many entries as `starts` has; `weights` has as many rows, of equal length. What a weight is -0 for is not read. Its dual is
-    the same with the transposed matrix.
+    y has as many entries as `starts`; `weights` has as many rows, of equal length. Entries with a weight of -0 are not read. Its
+    dual is the same with the transposed matrix.
   }];
 }
 def Nn_PixelShuffleOp : Nn_TensorOp<"pixel_shuffle", (ins I64Attr:$factor), []> {

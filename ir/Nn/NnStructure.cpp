@@ -58,7 +58,7 @@ LogicalResult FusedOp::verify() {
   int rows = 0;
   for (Operation& op : body.without_terminator()) {
     if (is_row_op(&op)) ++rows;
-    else if (!isa<ElementwiseOpInterface>(op)) return op.emitError("has no scalar definition and cannot stand in nn.fused");
+    else if (!isa<ElementwiseOpInterface>(op)) return op.emitError("has no scalar definition and cannot be in nn.fused");
   }
   if (rows > 1) return emitError("holds ") << rows << " ops over rows; one kernel computes at most one";
   return success();

@@ -14,17 +14,17 @@ def Nn_PrintOp : Op<Nn_Dialect, "print", [DeclareOpInterfaceMethods<Nn_ShapeOpIn
 def Nn_DataParallelOp : Op<Nn_Dialect, "data_parallel", [SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "torch.nn.DataParallel: the body runs once per device, each on its chunk of the inputs";
   let description = [{
-    Inputs are split along `dim` over the devices `device_ids` (entries of the run's device list; all of them where
+    Inputs are split along `dim` over the devices `device_ids` (entries of the run's device list; all of them if
     absent), results are concatenated along `dim` on `output_device`. Parameters are used from outside the body.
-    The body's arguments are chunks: their dimension `dim` is `?`. An input of which no size depends on the batch is whole
-    on each device, where another input has rows.
+    The body's arguments are chunks: their dimension `dim` is `?`. An input without a size that depends on the batch is whole
+    on each device, if another input has rows.
   }];
   let arguments = (ins Variadic<AnyTensor>:$inputs, StrAttr:$name, I64Attr:$dim,
                        OptionalAttr<DenseI64ArrayAttr>:$device_ids, OptionalAttr<I64Attr>:$output_device);
   let results = (outs Variadic<AnyTensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let extraClassDeclaration = [{
-    /// Whether each replica has the whole of an input. Where its shape isn't known yet: no.
+    /// Whether each replica has the whole of an input; false if its shape isn't known yet.
     bool isReplicated(unsigned input);
   }];
   let assemblyFormat = "$name `(` $inputs `)` attr-dict `:` functional-type(operands, results) $body";
@@ -34,8 +34,8 @@ def Nn_DataParallelOp : Op<Nn_Dialect, "data_parallel", [SingleBlockImplicitTerm
 def Nn_FusedOp : Op<Nn_Dialect, "fused", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "ops that become one kernel: element-wise ones, with at most one op over rows among them";
   let description = [{
-    The body holds ops with a scalar definition and at most one softmax, norm, sum or mean, whose first
-    operand the ops before it make and whose result the ops after it use; its arguments are the inputs.
+    The body holds ops with a scalar definition and at most one softmax, norm, sum or mean: the ops before it compute
+    its first operand, and the ops after it use its result. The body's arguments are the inputs.
   }];
   let arguments = (ins Variadic<AnyTensor>:$inputs);
   let results = (outs Variadic<AnyTensor>:$outputs);
@@ -45,7 +45,7 @@ def Nn_FusedOp : Op<Nn_Dialect, "fused", [Pure, IsolatedFromAbove, SingleBlockIm
 }
 
 def Nn_YieldOp : Op<Nn_Dialect, "yield", [Pure, ReturnLike, Terminator, ParentOneOf<["DataParallelOp", "FusedOp"]>]> {
-  let summary = "the values that a body gives";
+  let summary = "the results of a body";
   let arguments = (ins Variadic<AnyTensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{ (void)$_state; }]>];

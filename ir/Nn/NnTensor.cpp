@@ -23,7 +23,7 @@ FailureOr<Extent> product_of_sizes(Operation* op, ArrayRef<Extent> dims, const T
 }  // namespace
 
 LogicalResult SoftmaxOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  // A scalar has a dimension to say, 0 or -1, as in PyTorch.
+  // A scalar accepts 0 and -1 as its dimension, as in PyTorch.
   bool scalar = operands[0].rank() == 0 && (getDim() == 0 || static_cast<int64_t>(getDim()) == -1);
   if (!scalar && !valid_dim(*this, getDim(), operands[0])) return failure();
   return same_shape(*this, operands, results);
@@ -80,7 +80,7 @@ LogicalResult ReshapeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVector
   results.push_back(y);
   return success();
 }
-/// A part stays in one piece where as many elements come before it in y as in x: the size that depends on the batch stands there.
+/// A chunk stays contiguous if, at the dimension whose size depends on the batch, as many elements precede it in y as in x.
 std::optional<int64_t> ReshapeOp::splitDim(unsigned, int64_t rank, int64_t dim) {
   auto x = dyn_cast<RankedTensorType>(getX().getType()), y = dyn_cast<RankedTensorType>(getY().getType());
   if (!x || !y || x.getRank() != rank) return std::nullopt;
@@ -95,7 +95,7 @@ std::optional<int64_t> ReshapeOp::splitDim(unsigned, int64_t rank, int64_t dim) 
   }
   return std::nullopt;
 }
-/// A reshape to the type that it starts from is no reshape (where at most one size is unknown).
+/// A reshape to its operand's type is dropped (if at most one size is unknown).
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {
   auto type = dyn_cast<RankedTensorType>(getX().getType());
   return type && type == getY().getType() && type.getNumDynamicDims() <= 1 ? getX() : OpFoldResult();
@@ -213,7 +213,7 @@ LogicalResult ConcatOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorI
     bool fits = x.rank() == y.rank();
     for (int64_t i = 0; fits && i < y.rank(); ++i) fits = i == *dim || ir::may_be_equal(x.dims[i], y.dims[i]);
     if (!fits)
-      return emitError("expects inputs that agree but for dimension ")
+      return emitError("expects inputs that agree except in dimension ")
              << *dim << ", but got " << ir::to_string(operands[0]) << " and " << ir::to_string(x);
     y.dims[*dim] = y.dims[*dim] + x.dims[*dim];
   }

@@ -1,4 +1,4 @@
-// Operations on rows and elements without parameters: softmax, mean, and those that only move elements.
+// Operations on rows and elements without parameters: softmax, mean, and ops that only move elements.
 #ifndef SHEAF_NN_TENSOR_TD
 #define SHEAF_NN_TENSOR_TD
 
@@ -25,20 +25,20 @@ def Nn_PermuteOp : Nn_TensorOp<"permute", (ins DenseI64ArrayAttr:$dims)> {
   let summary = "y's dimension i is x's dimension dims[i]";
   let hasFolder = 1;
 }
-def Nn_SelectOp : Nn_TensorOp<"select", (ins I64Attr:$dim, I64Attr:$index)> { let summary = "x[…, index, …] along `dim`, which goes"; }
+def Nn_SelectOp : Nn_TensorOp<"select", (ins I64Attr:$dim, I64Attr:$index)> { let summary = "x[…, index, …] along `dim`, which is dropped"; }
 def Nn_SliceOp : Nn_TensorOp<"slice", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size,
     DefaultValuedAttr<I64Attr, "1">:$step)> {
-  let summary = "`size` entries of x along `dim`: that at `begin`, then those `step` further on each (back where it is negative)";
+  let summary = "`size` entries of x along `dim`: the one at `begin`, then each `step` further on (back if negative)";
 }
 def Nn_DropoutOp : Nn_TensorOp<"dropout", (ins F64Attr:$p, OptionalAttr<StrAttr>:$mask, OptionalAttr<I64Attr>:$spatial_dims), []> {
   let summary = "the identity in inference";
   let description = [{
-    `mask` is what is dropped as one: "channel" (all of the last `spatial_dims` dimensions; torch.nn.Dropout1d, 2d, 3d), "row"
+    `mask` is the unit that is dropped: "channel" (all of the last `spatial_dims` dimensions; torch.nn.Dropout1d, 2d, 3d), "row"
     or "batch" (torchvision's StochasticDepth), else each element. "alpha": each element, as torch.nn.AlphaDropout.
   }];
 }
 def Nn_GluOp : Nn_TensorOp<"glu", (ins I64Attr:$dim), []> {
-  let summary = "a · sigmoid(b), x being a and b one after the other along `dim`";
+  let summary = "a · sigmoid(b), where x is a followed by b along `dim`";
 }
 def Nn_IdentityOp : Nn_TensorOp<"identity", (ins)> { let summary = "x itself"; }
 

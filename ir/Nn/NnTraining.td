@@ -1,12 +1,12 @@
-// Training: layers that keep what their backward pass needs, and the backward passes, all library calls. Operands,
-// results and attributes are those of docs/training.md.
+// Training: layers that keep what their backward pass needs, and the backward passes, all library calls. Operands, results and
+// attributes are those of docs/training.md.
 #ifndef SHEAF_NN_TRAINING_TD
 #define SHEAF_NN_TRAINING_TD
 
 include "ir/Nn/NnTensor.td"
 
-/// A layer as it runs in training. A workspace is a `ui8` tensor of the shape [1] to the compiler: its size is the
-/// library's.
+/// A layer as it runs in training. To the compiler, a workspace is a `ui8` tensor of the shape [1]; the library determines its
+/// size.
 class Nn_TrainOp<string mnemonic, list<Trait> traits = []>
     : Nn_LayerOp<mnemonic, !listconcat(traits, [Nn_Gradient])>;
 
@@ -59,7 +59,7 @@ def Nn_BatchNormTrainOp : Nn_TrainOp<"batch_norm_train", [AttrSizedOperandSegmen
   let summary = "batch norm with its own batch's statistics";
   let description = [{
     x and y `[N, C, …]`; weight, bias, mean and var (biased) `[C]`. weight and bias come together or not at all. With
-    `activation` ({kind = "relu"} alone) the fourth result is the workspace. In a parallel region each replica has the
+    `activation` (only {kind = "relu"}) the fourth result is the workspace. In a parallel region each replica has the
     statistics of its chunk, as in PyTorch. The statistics themselves have no gradient: they go to the running ones.
   }];
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$weight, Optional<AnyTensor>:$bias, F64Attr:$eps,
@@ -71,7 +71,7 @@ def Nn_BatchNormTrainOp : Nn_TrainOp<"batch_norm_train", [AttrSizedOperandSegmen
 }
 
 def Nn_BatchNormBackwardOp : Nn_LayerOp<"batch_norm_backward", [AttrSizedOperandSegments]> {
-  let summary = "the dual of batch_norm_train: dx and, where it has a weight, dweight and dbias";
+  let summary = "the dual of batch_norm_train: dx and, if it has a weight, dweight and dbias";
   let arguments = (ins AnyTensor:$x, AnyTensor:$dy, AnyTensor:$mean, AnyTensor:$var, Optional<AnyTensor>:$weight,
                        Optional<AnyTensor>:$workspace, F64Attr:$eps, OptionalAttr<DictionaryAttr>:$activation);
   let results = (outs AnyTensor:$dx, Variadic<AnyTensor>:$parameters);
@@ -113,7 +113,7 @@ def Nn_RnnTrainOp : Nn_TrainOp<"rnn_train", [AttrSizedOperandSegments]> {
 def Nn_LstmBackwardOp : Nn_LayerOp<"lstm_backward", [AttrSizedOperandSegments]> {
   let summary = "the dual of lstm_train";
   let description = [{
-    At least one of dy, dh and dc; the others count as zeros. Results: dx, then dh0 and dc0 where h0 and c0 are given,
+    At least one of dy, dh and dc; the others count as zeros. Results: dx, then dh0 and dc0 if h0 and c0 are given,
     then the weights' gradients.
   }];
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Optional<AnyTensor>:$c0, Variadic<AnyTensor>:$weights,

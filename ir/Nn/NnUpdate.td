@@ -1,5 +1,5 @@
-// What a training step leaves behind: running statistics, optimiser states, parameters. Formulas are torch.optim's
-// single-tensor ones; g is the gradient, p the parameter, lr and step 0-dimensional settings.
+// The results of a training step: running statistics, optimiser states, parameters. Formulas are torch.optim's single-tensor
+// ones; g is the gradient, p the parameter, lr and step 0-dimensional settings.
 #ifndef SHEAF_NN_UPDATE_TD
 #define SHEAF_NN_UPDATE_TD
 
@@ -14,8 +14,8 @@ def Nn_AssignOp : Op<Nn_Dialect, "assign", [MemoryEffects<[MemWrite]>, DeclareOp
 def Nn_RunningAverageOp : Nn_TrainingElementwiseOp<"running_average", [], [AttrSizedOperandSegments]> {
   let summary = "(1 - m) · running + m · stat: batch norm's running statistics";
   let description = [{
-    m is `momentum`, or 1 / num_batches (0-dimensional int64, this batch counted): exactly one is there. With
-    inverse_count (0-dimensional: 1/n) stat is a biased variance over n values, and n / (n - 1) times it is taken.
+    m is `momentum`, or 1 / num_batches (0-dimensional int64, including this batch): exactly one is given. With
+    inverse_count (0-dimensional: 1/n) stat is a biased variance over n values, and is multiplied by n / (n - 1).
   }];
   let arguments = (ins AnyTensor:$running, AnyTensor:$stat, Optional<AnyTensor>:$inverse_count,
                        Optional<AnyTensor>:$num_batches, OptionalAttr<F64Attr>:$momentum);
@@ -27,7 +27,7 @@ def Nn_RunningAverageOp : Nn_TrainingElementwiseOp<"running_average", [], [AttrS
 }
 
 def Nn_IncrementOp : Nn_TrainingElementwiseOp<"increment"> {
-  let summary = "x + 1, of integers";
+  let summary = "x + 1, for integers";
   let arguments = (ins AnyTensor:$x);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
@@ -48,8 +48,8 @@ def Nn_ClipCoefficientOp : Nn_TrainingElementwiseOp<"clip_coefficient"> {
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
 
-/// An optimiser's op: its first operand's shape is the result's. The gradient that it works with is
-/// g + weight_decay · p, g negated with `maximize`; p is read only where weight_decay is not 0.
+/// An optimiser's op: the result has its first operand's shape. It works with the gradient g + weight_decay · p, with g negated
+/// for `maximize`; p is read only if weight_decay is not 0.
 class Nn_PenalisedOp<string mnemonic, dag arguments_, dag attributes> : Nn_TrainingElementwiseOp<mnemonic, ["operandIsRead"]> {
   let arguments = !con(arguments_, attributes, (ins F64Attr:$weight_decay, BoolAttr:$maximize));
   let results = (outs AnyTensor:$y);
@@ -91,9 +91,9 @@ def Nn_AdamMaxOp : Nn_TrainingElementwiseOp<"adam_max"> {
   let assemblyFormat = "$maximum `,` $v attr-dict `:` functional-type(operands, results)";
 }
 def Nn_BiasCorrectionOp : Nn_TrainingElementwiseOp<"bias_correction"> {
-  let summary = "1 - beta^step: what a running average that began as zero is divided by after `step` values";
+  let summary = "1 - beta^step: the divisor of a running average that began as zero, after `step` values";
   let description = [{
-    `step` is 0-dimensional int64, from 1; the result is 0-dimensional f32. It is worked out in double precision, as torch.optim
+    `step` is 0-dimensional int64, from 1; the result is 0-dimensional f32. It is computed in double precision, as torch.optim
     does in Python.
   }];
   let arguments = (ins AnyTensor:$step, F64Attr:$beta);
@@ -104,7 +104,7 @@ def Nn_AdamUpdateOp : Nn_TrainingElementwiseOp<"adam_update"> {
   let summary = "p - (lr / bias_correction1) · m / (√v / √bias_correction2 + eps)";
   let description = [{
     m and v are the new moments (v adam_max's result with amsgrad), the corrections bias_correction's of their betas.
-    `weight_decay` is AdamW's: p · (1 - lr · weight_decay) comes first. Adam's own stands with the moments.
+    `weight_decay` is AdamW's: p · (1 - lr · weight_decay) comes first. Adam's own is part of the moments.
   }];
   let arguments = (ins AnyTensor:$p, AnyTensor:$m, AnyTensor:$v, AnyTensor:$lr, AnyTensor:$bias_correction1,
                        AnyTensor:$bias_correction2, F64Attr:$eps, F64Attr:$weight_decay);
@@ -117,7 +117,7 @@ def Nn_AdamUpdateOp : Nn_TrainingElementwiseOp<"adam_update"> {
 def Nn_RmspropDirectionOp : Nn_TrainingElementwiseOp<"rmsprop_direction", ["operandIsRead"]> {
   let summary = "g / (√v + eps), centered: g / (√(v - average²) + eps)";
   let description = [{
-    v is the new square_avg (adam_second_moment), average the new grad_avg (adam_first_moment), there if centered. The
+    v is the new square_avg (adam_second_moment), average the new grad_avg (adam_first_moment), given if centered. The
     momentum buffer is sgd_momentum's of it (dampening and weight_decay 0), the update sgd_update's.
   }];
   let arguments = (ins AnyTensor:$g, AnyTensor:$p, AnyTensor:$v, Optional<AnyTensor>:$average, F64Attr:$eps,

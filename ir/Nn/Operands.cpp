@@ -26,7 +26,7 @@ Json json_of(Attribute attribute) {
   return object;
 }
 
-/// Collects the roles of the operands that are there.
+/// Collects the roles of the operands that are present.
 struct Roles {
   std::vector<std::string> names;
   Roles& operator()(const char* name, mlir::Value value) {
@@ -43,15 +43,15 @@ struct Roles {
   }
 };
 
-/// Of an operation that always has all of its operands.
+/// For an operation that always has all of its operands.
 std::vector<std::string> all_roles(Op op) {
   std::vector<std::string> names;
   for (const RoleRow& role : traits(op).roles) names.emplace_back(role.name);
   return names;
 }
 
-/// The type of an op's results. An x and a weight of two floating-point types give the one that holds both, which
-/// nn-set-precision casts them to; biases are kept in f32 beside operands of any type, and have no say.
+/// The type of an op's results. If x and the weight have two floating-point types, it is the one that holds both, and
+/// nn-set-precision casts them to it. Biases stay f32 beside operands of any type and have no say.
 mlir::Type product_type(Op kind, ArrayRef<std::string> roles, ArrayRef<ir::TensorShape> operands) {
   size_t multiplied = 1;
   if (kind == Op::linear || kind == Op::conv || kind == Op::conv_transpose || kind == Op::matmul) multiplied = 2;
@@ -143,6 +143,7 @@ std::vector<std::string> operand_roles(Operation& op) {
             .weights(o)("y", o.getY())("h", o.getHn())("workspace", o.getWorkspace())("dy", o.getDy())("dh", o.getDh())
             .names;
       })
+      .Case([](NonfiniteOp o) { return many_roles(traits(Op::nonfinite).roles.front().name, o.getValues().size()); })
       .Default([](Operation* o) {
         if (const auto kind = library_op(*o)) return all_roles(*kind);
         std::vector<std::string> names = {"x"};

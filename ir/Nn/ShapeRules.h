@@ -8,11 +8,14 @@ namespace sheaf::nn {
 using ShapeList = llvm::SmallVectorImpl<ir::TensorShape>;
 using Shapes = llvm::ArrayRef<ir::TensorShape>;
 
-/// What computes does so on floating-point numbers, as PyTorch's layers do: integers are an error, which says what to do.
+/// Layers compute on floating-point numbers, as PyTorch's do: integers are an error, which says what to do.
 llvm::LogicalResult require_float(mlir::Operation* op, Shapes operands);
 
-/// All are floats, or all of one of int64 and int32; with `bools` all may be bools.
+/// All are floats, or all are int64, or all int32; with `bools` all may be bools.
 llvm::LogicalResult require_one_kind(mlir::Operation* op, Shapes operands, bool bools);
+
+/// Log probabilities [T, N, C], targets [N, S] and the lengths of both, [N].
+llvm::LogicalResult check_ctc(mlir::Operation* op, Shapes operands);
 
 /// Each of `vectors` must be [size].
 llvm::LogicalResult require_vectors(mlir::Operation* op, Shapes vectors, const Extent& size);
@@ -27,12 +30,12 @@ llvm::LogicalResult require_fit(mlir::Operation* op, const ir::TensorShape& expe
 /// The result has the first operand's shape; all operands are of floating point.
 llvm::LogicalResult same_shape(mlir::Operation* op, Shapes operands, ShapeList& results);
 
-/// torch.broadcast_tensors: dimensions aligned at the end, a size of 1 stretches. `y` becomes what it and x broadcast to; its
-/// element type stays.
+/// torch.broadcast_tensors: dimensions are aligned at the end, and a size of 1 stretches. `y` becomes the shape that it and x
+/// broadcast to; its element type stays.
 llvm::LogicalResult broadcast_dims(mlir::Operation* op, ir::TensorShape& y, const ir::TensorShape& x);
-/// Of two floating-point operands.
+/// For two floating-point operands.
 llvm::LogicalResult broadcast_shape(mlir::Operation* op, Shapes operands, ShapeList& results);
-/// Of two floating-point operands, or two integers of one type.
+/// For two floating-point operands, or two integers of one type.
 llvm::LogicalResult broadcast_numbers(mlir::Operation* op, Shapes operands, ShapeList& results);
 
 /// The result of a reduction over `dims`, which may be negative.
@@ -43,13 +46,13 @@ std::optional<int64_t> reduced_split(llvm::ArrayRef<int64_t> dims, bool keepdim,
 /// Element-wise ops split along any dimension that the operand shares with the result.
 std::optional<int64_t> aligned_split(mlir::Operation* op, unsigned operand, int64_t rank, int64_t dim);
 
-/// `dim` counted from 0; an error is emitted where x has no such dimension.
+/// `dim` counted from 0; emits an error if x has no such dimension.
 std::optional<int64_t> valid_dim(mlir::Operation* op, int64_t dim, const ir::TensorShape& x);
 
 /// The last `spatial` sizes of an image must be numbers: a window can't move over a size that depends on the batch.
 llvm::LogicalResult require_static_image(mlir::Operation* op, const ir::TensorShape& image, int64_t spatial);
 
-/// The shape [1] of bytes that a workspace has to the compiler.
+/// The shape of a workspace in the compiler: [1] of bytes.
 ir::TensorShape workspace_shape(mlir::MLIRContext* context);
 
 }  // namespace sheaf::nn

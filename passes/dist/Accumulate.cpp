@@ -1,4 +1,4 @@
-// dist-accumulate: a step over several micro-batches as two programs, one for each micro-batch and one for the end.
+// dist-accumulate: splits a step over several micro-batches into two programs, one for each micro-batch and one for the end.
 #include "ir/Analysis/ShapeAnalysis.h"
 #include "ir/Nn/Phase.h"
 #include "passes/Arguments.h"
@@ -65,7 +65,7 @@ class Accumulation {
     step_.setName("accumulate");
     step_->setAttr(nn::kOutputs, builder_.getStrArrayAttr({"loss"}));
     step_->setAttr(nn::kUpdates, builder_.getArrayAttr(updates_));
-    for (StringRef name : {nn::kGradients, nn::kOptimizer, nn::kClipNorm}) step_->removeAttr(name);
+    for (StringRef name : {nn::kGradients, nn::kOptimizer, nn::kClipNorm, nn::kLossScale}) step_->removeAttr(name);
     step_.setType(builder_.getFunctionType(step_.getArgumentTypes(), end_->getOperandTypes()));
     return success();
   }
@@ -135,13 +135,13 @@ class Accumulation {
       if (divides) {
         Attribute there = scalars_for(layout_of(sums[i]));
         mlir::Value& moved = divisors[there];
-        if (!moved) moved = move_to(b, divisor, there, "gradients of the sum become those of the mean where they lie");
+        if (!moved) moved = move_to(b, divisor, there, "gradients of the sum become those of the mean where they are");
         inputs.push_back(moved);
       }
       results.push_back(
           make_apply(b, loc, layout_of(sums[i]), inputs, [&](OpBuilder& inner, ValueRange in) -> SmallVector<mlir::Value> {
             if (in.size() > 1) return {inner.create<nn::DivOp>(loc, in[0].getType(), in[0], in[1])};
-            // Not the argument itself: an update's loss is made by the update, which fails if it isn't finite.
+            // Not the argument itself: the update computes the loss it returns, and fails if that isn't finite.
             mlir::Value one = inner.create<nn::FillOp>(loc, in[0].getType(), inner.getF64FloatAttr(1));
             return {inner.create<nn::MulOp>(loc, in[0].getType(), in[0], one)};
           })[0]);
@@ -149,7 +149,7 @@ class Accumulation {
     nn::set_phase(update_.getBody().front().begin(), end->getIterator(), Phase::update);
     end->setOperands(results);
     update_->setAttr(nn::kOutputs, b.getStrArrayAttr({"loss"}));
-    for (StringRef name : {nn::kGradients, nn::kOptimizer, nn::kClipNorm})
+    for (StringRef name : {nn::kGradients, nn::kOptimizer, nn::kClipNorm, nn::kLossScale})
       if (mlir::Attribute attribute = step_->getAttr(name)) update_->setAttr(name, attribute);
     update_.setType(b.getFunctionType(update_.getArgumentTypes(), end->getOperandTypes()));
   }

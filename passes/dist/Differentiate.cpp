@@ -1,10 +1,11 @@
-// dist-differentiate: the backward pass of a partitioned program, op by op in reverse.
+// dist-differentiate: builds the backward pass of a partitioned program, op by op in reverse.
 #include "ir/Analysis/ShapeAnalysis.h"
 #include "ir/Nn/Checkpoint.h"
 #include "ir/Nn/Phase.h"
 #include "passes/Arguments.h"
 #include "passes/dist/Apply.h"
 #include "passes/dist/BodyGradient.h"
+#include "passes/dist/LossScale.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,8 +28,8 @@ bool is_real(mlir::Value value) {
 
 bool is_apply(Operation* op) { return isa<dist::ApplyOp, dist::ParallelApplyOp>(op); }
 
-/// Differentiates one function: its first result, the loss, by the parameters; or all outputs, whose gradients become targets, by
-/// what `nn.differentiate` lists.
+/// Differentiates one function: its first result, the loss, with respect to the parameters; or all outputs, whose gradients
+/// become targets, with respect to what `nn.differentiate` lists.
 class Differentiator {
  public:
   explicit Differentiator(func::FuncOp function)
@@ -45,7 +46,7 @@ class Differentiator {
     if (failed(wanted_ ? take_seeds(end) : begin_at_loss(end->getOperand(0)))) return failure();
     for (Operation* op : llvm::reverse(forward))
       if (failed(visit(op))) return failure();
-    // Forward ops may have been rebuilt; they are as many as before.
+    // Forward ops may have been rebuilt, but their number is unchanged.
     nn::set_phase(std::next(block.begin(), static_cast<std::ptrdiff_t>(forward.size())), end->getIterator(), Phase::backward);
     return return_gradients(block);
   }
@@ -53,9 +54,7 @@ class Differentiator {
  private:
   LogicalResult begin_at_loss(mlir::Value loss) {
     if (!active_.contains(loss)) return function_.emitError("the loss depends on no parameter: there is nothing to train");
-    gradients_[loss] = apply_one(loss.getLoc(), layout_of(loss), {}, [&](OpBuilder& builder, ValueRange) -> mlir::Value {
-      return builder.create<nn::FillOp>(loss.getLoc(), tensor_of(loss), builder.getF64FloatAttr(1));
-    });
+    gradients_[loss] = seed_of_loss(builder_, function_, loss);
     return success();
   }
 
@@ -77,8 +76,8 @@ class Differentiator {
       auto type = PlacedType::get(builder_.getContext(), tensor_of(output), dist::HostAttr::get(builder_.getContext()));
       BlockArgument seed = add_argument(function_, type, "target", name.getValue().str() + ".grad");
       function_.setArgAttr(seed.getArgNumber(), nn::kExtents, builder_.getArrayAttr(sizes));
-      accumulate(output,
-                 move_to(builder_, seed, layout_of(output), "the gradient of an output is needed where the output is made"));
+      accumulate(output, move_to(builder_, seed, layout_of(output),
+                                 "the gradient of an output is needed where the output is computed"));
     }
     return success();
   }
@@ -113,7 +112,7 @@ class Differentiator {
       if (active_.contains(value)) active_.insert(result);
   }
 
-  /// Before the forward ops are rebuilt; in order, as the analysis wants to be asked.
+  /// Runs before the forward ops are rebuilt, and in order, as the analysis requires.
   void find_parameters_alone() {
     auto has_checkpoints = [](Operation* op) {
       return nn::checkpoints_of(op->getLoc()).empty() ? WalkResult::advance() : WalkResult::interrupt();
@@ -183,7 +182,7 @@ class Differentiator {
     return success();
   }
 
-  /// The gradients become results; `nn.gradients` has the names of what they are of.
+  /// The gradients become results; `nn.gradients` lists the names of what they belong to.
   LogicalResult return_gradients(Block& block) {
     Operation* end = block.getTerminator();
     SmallVector<mlir::Value> results(end->getOperands());
@@ -199,7 +198,7 @@ class Differentiator {
         unreached.push_back(name);
       }
     }
-    if (!unreached.empty() && !wanted_)  // a caller sees which gradients there are
+    if (!unreached.empty() && !wanted_)  // tells a caller which gradients there are
       function_.emitWarning("the loss doesn't depend on ")
           << llvm::join(unreached, ", ") << "; training leaves " << (unreached.size() == 1 ? "it" : "them") << " as "
           << (unreached.size() == 1 ? "it is" : "they are");
@@ -210,10 +209,10 @@ class Differentiator {
   }
 
   func::FuncOp function_;
-  ArrayAttr wanted_;  ///< nn.differentiate; null: the loss is differentiated
+  ArrayAttr wanted_;  ///< nn.differentiate; null: differentiate the loss
   OpBuilder builder_;
   DenseSet<mlir::Value> active_;
-  ir::KnownValues parameters_alone_;              ///< filled where there are checkpoints
+  ir::KnownValues parameters_alone_;              ///< filled if there are checkpoints
   DenseMap<mlir::Value, mlir::Value> gradients_;  ///< by forward value
 };
 

@@ -10,7 +10,7 @@ using dist::PlacedType;
 
 namespace {
 
-/// The layout of all copies of a parameter where one region's replicas use it and nobody else does; else null.
+/// The layout of a parameter's copies if only one region's replicas use it; else null.
 dist::ReplicatedAttr only_use(BlockArgument parameter) {
   dist::ReplicatedAttr layout;
   for (Operation* user : parameter.getUsers()) {
@@ -23,7 +23,7 @@ dist::ReplicatedAttr only_use(BlockArgument parameter) {
   return layout;
 }
 
-/// How the parameter's gradient comes to its home: the sum over the replicas of `group`; null if it is made otherwise.
+/// How the parameter's gradient reaches its home: the sum over the replicas of `group`; null if it is computed some other way.
 dist::ReduceOp sum_of(mlir::Value gradient, FlatSymbolRefAttr group) {
   auto reduce = gradient.getDefiningOp<dist::ReduceOp>();
   if (!reduce || !reduce->hasOneUse()) return {};
@@ -45,10 +45,10 @@ std::vector<RegionParameter> region_parameters(func::FuncOp function) {
     if (!copies) continue;
     mlir::Value gradient = gradient_of.lookup(name);
     dist::ReduceOp reduce = gradient ? sum_of(gradient, copies.getGroup()) : dist::ReduceOp();
-    // One that the loss doesn't depend on is read alone.
+    // A parameter that the loss doesn't depend on is only read.
     if (!gradient || reduce) found.push_back({parameter, copies, reduce});
   }
-  // In the order of arguments: a map's is its own.
+  // In argument order: a map's order is arbitrary.
   llvm::sort(found, [](const RegionParameter& a, const RegionParameter& b) {
     return a.value.getArgNumber() < b.value.getArgNumber();
   });
@@ -71,7 +71,7 @@ void keep_copies(const RegionParameter& parameter) {
 void finish_homes(func::FuncOp function, size_t parameters, Strategy strategy) {
   if (function.isExternal() || !function->hasAttr(nn::kGradients)) return;
   if (parameters == 0)
-    function.emitWarning("no parameter is used by the replicas of one DataParallel layer and nobody else: with strategy '")
+    function.emitWarning("no parameter is used only by the replicas of one DataParallel layer: with strategy '")
         << to_string(strategy) << "' the step is that of 'data_parallel'";
   function.setType(FunctionType::get(function.getContext(), function.getBody().getArgumentTypes(),
                                      function.getBody().front().getTerminator()->getOperandTypes()));

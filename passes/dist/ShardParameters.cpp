@@ -1,4 +1,4 @@
-// dist-shard-parameters: each replica keeps a share of the parameters that it uses, and of the optimiser's state.
+// dist-shard-parameters: each replica keeps a share of the parameters it uses, and of the optimiser's state.
 #include "ir/Nn/Phase.h"
 #include "passes/dist/Apply.h"
 #include "passes/dist/Homes.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace {
 
-/// A gather for each op that uses the copies, so that none of them lives from one to the next.
+/// A gather for each op that uses the copies, so that none of them lives from one op to the next.
 void gather_for_each(dist::ReplicateOp copies, BlockArgument parameter) {
   for (OpOperand& use : llvm::make_early_inc_range(copies.getOutput().getUses())) {
     Operation* user = use.getOwner();
@@ -37,7 +37,7 @@ struct DistShardParameters : impl::DistShardParametersBase<DistShardParameters> 
       if (parameter.gradient)
         collect<dist::ReduceScatterOp>(
             parameter.gradient, shares,
-            "each replica keeps a share of the parameter: it needs the sum of the gradients of that share alone");
+            "each replica keeps a share of the parameter: it needs the sum of the gradients of that share only");
     }
     finish_homes(getOperation(), parameters.size(), Strategy::fully_sharded);
   }

@@ -1,4 +1,4 @@
-// dist-shard-state: each replica keeps the parameters that it uses, and a share of the optimiser's state.
+// dist-shard-state: each replica keeps the parameters it uses, and a share of the optimiser's state.
 #include "passes/dist/Homes.h"
 
 namespace sheaf::passes {
@@ -17,7 +17,7 @@ struct DistShardState : impl::DistShardStateBase<DistShardState> {
       if (parameter.gradient)
         collect<dist::ReduceScatterOp>(
             parameter.gradient, dist::ShardedAttr::get(&getContext(), parameter.copies.getGroup()),
-            "each replica updates a share of the parameter: it needs the sum of the gradients of that share alone");
+            "each replica updates a share of the parameter: it needs the sum of the gradients of that share only");
     }
     finish_homes(getOperation(), parameters.size(), Strategy::sharded);
   }

@@ -1,4 +1,4 @@
-// nn-fold-batch-norm: in inference a batch norm is a scale and a shift per channel, which the layer before it takes in.
+// nn-fold-batch-norm: in inference, turns a batch norm into a scale and shift per channel, which the layer before it absorbs.
 #include "ir/Analysis/ParameterAnalysis.h"
 #include "passes/Passes.h"
 #include "passes/nn/Notes.h"
@@ -13,14 +13,14 @@ using namespace mlir;
 
 namespace {
 
-/// The weight's dimension that runs along output channels; nullopt where no single one does.
+/// The weight's dimension that runs along output channels; nullopt if no single one does.
 std::optional<int64_t> channel_axis(Operation* op) {
   if (auto transpose = dyn_cast<nn::ConvTransposeOp>(op))
     return transpose.getGroups() == 1 ? std::optional<int64_t>(1) : std::nullopt;
   return 0;
 }
 
-/// The rank that a result has where its dimensions are the batch, channels and what the layer works over.
+/// The rank of a result whose dimensions are the batch, the channels and those the layer works over.
 int64_t batched_rank(nn::LinearOp) { return 2; }
 template <typename Op>
 int64_t batched_rank(Op convolution) {
@@ -31,14 +31,14 @@ int64_t batched_rank(Op convolution) {
 template <typename Op>
 std::string obstacle(nn::BatchNormOp norm, Op producer) {
   if (!producer->hasOneUse()) return "something else needs that layer's own result";
-  if (producer.getActivation()) return "an activation stands between them";
+  if (producer.getActivation()) return "an activation is between them";
   if constexpr (!std::is_same_v<Op, nn::ConvTransposeOp>)
-    if (producer.getResidual()) return "a residual sum stands between them, which it would have to scale too";
+    if (producer.getResidual()) return "a residual sum is between them, which it would have to scale too";
   if (!channel_axis(producer)) return "with groups the weight's output channels are spread over two dimensions";
-  // Its result's channels must be dimension 1: not so without a batch, or with further dimensions of a linear layer.
+  // The result's channels must be dimension 1, which fails without a batch or with further dimensions of a linear layer.
   auto type = cast<RankedTensorType>(norm.getX().getType());
   if (type.getRank() != batched_rank(producer)) return "channels of its input aren't those of that layer's result";
-  // Folding is for weights that stand still; anything else would be computed anew at each step.
+  // Only weights that don't change are folded; anything else would be recomputed at each step.
   ir::KnownValues known;
   bool still = ir::depends_on_parameters_alone(producer.getWeight(), known);
   for (mlir::Value operand : norm->getOperands().drop_front()) still &= ir::depends_on_parameters_alone(operand, known);
@@ -76,7 +76,7 @@ struct Fold : OpRewritePattern<nn::BatchNormOp> {
   }
 };
 
-/// Says of a batch norm that stays why it does.
+/// Notes on each remaining batch norm why it stays.
 void explain_rest(nn::BatchNormOp norm) {
   Operation* producer = norm.getX().getDefiningOp();
   std::string why;

@@ -1,4 +1,4 @@
-// nn-fuse-elementwise: chains of element-wise ops become one kernel each, with the softmax, norm or sum among them.
+// nn-fuse-elementwise: fuses each chain of element-wise ops into one kernel, with the softmax, norm or sum among them.
 #include "ir/Analysis/ParameterAnalysis.h"
 #include "passes/Passes.h"
 #include "passes/nn/Notes.h"
@@ -15,23 +15,23 @@ using namespace mlir;
 
 namespace {
 
-/// A kernel takes its buffers in an array, so this bounds only the pressure on registers.
+/// A kernel takes its buffers in an array, so this bounds only the register pressure.
 constexpr unsigned kMostInputs = 16;
 
-/// A group is made anew with each op that joins, so that its cost is the square of its size.
+/// A group is rebuilt with each op that joins, so its cost is quadratic in its size.
 constexpr size_t kMostOps = 64;
 
 size_t size_of(nn::FusedOp fused) { return fused.getBody().front().getOperations().size() - 1; }
 
-/// The op over rows in a group; null if it has none.
+/// The op over rows in a group; null if there is none.
 Operation* row_op(nn::FusedOp fused) {
   for (Operation& op : fused.getBody().front())
     if (nn::is_row_op(&op)) return &op;
   return nullptr;
 }
 
-/// Whether `value`, in the body of `anchor`, is used by what makes anchor's first operand alone (`before`), or by
-/// what comes after anchor alone.
+/// Whether `value`, in the body of `anchor`, is used only by the ops that compute anchor's first operand (`before`), or only by
+/// ops after anchor.
 bool used_on_one_side(mlir::Value value, Operation* anchor, bool before) {
   for (OpOperand& use : value.getUses()) {
     if (use.getOwner() == anchor) {
@@ -39,7 +39,7 @@ bool used_on_one_side(mlir::Value value, Operation* anchor, bool before) {
     } else if (isa<nn::YieldOp>(use.getOwner())) {
       return false;
     } else if (use.getOwner()->isBeforeInBlock(anchor)) {
-      // An op before the anchor may still serve what comes after it.
+      // An op before the anchor may still be used after it.
       if (!used_on_one_side(use.getOwner()->getResult(0), anchor, before)) return false;
     } else if (before) {
       return false;
@@ -48,7 +48,7 @@ bool used_on_one_side(mlir::Value value, Operation* anchor, bool before) {
   return true;
 }
 
-/// Whether `value`, in the body of `anchor`, is anchor's first operand or used by what makes that alone.
+/// Whether `value`, in the body of `anchor`, is anchor's first operand or used only to compute it.
 bool leads_to(mlir::Value value, Operation* anchor) {
   return llvm::any_of(value.getUses(), [&](OpOperand& use) {
     if (use.getOwner() == anchor) return use.getOperandNumber() == 0;
@@ -58,7 +58,7 @@ bool leads_to(mlir::Value value, Operation* anchor) {
 
 bool is_reduction(Operation* op) { return isa<nn::SumOp, nn::MeanOp, nn::ExtremumOp>(op); }
 
-/// Over no dimensions at all it has no kernel of its own kind.
+/// An op over no dimensions has no kernel of its own kind.
 bool reduces_nothing(Operation* op) {
   if (auto sum = dyn_cast<nn::SumOp>(op)) return sum.getDims().empty();
   if (auto mean = dyn_cast<nn::MeanOp>(op)) return mean.getDims().empty();
@@ -73,7 +73,7 @@ bool asks_where_it_is(nn::FusedOp fused) {
   });
 }
 
-/// A kernel over rows reads the operands of its neighbours at the element it is at. Not all can broadcast them, or say
+/// A kernel over rows reads its neighbours' operands at the element it is at. Not every kernel can broadcast them, or tell
 /// where that element is.
 bool fits_before(nn::FusedOp elementwise, Operation* anchor) {
   if (is_reduction(anchor)) return true;
@@ -91,7 +91,7 @@ bool fits_after(nn::FusedOp elementwise, mlir::Value result, Operation* anchor) 
 
 ArrayRef<int64_t> shape_of(mlir::Type type) { return cast<RankedTensorType>(type).getShape(); }
 
-/// Groups whose results depend on parameters alone: such and others are never joined, so a group keeps what it began with.
+/// Groups whose results depend only on parameters. They are never joined with others, so a group keeps the property.
 using Alone = llvm::DenseMap<Operation*, bool>;
 
 /// An nn.fused around one op.
@@ -113,7 +113,7 @@ nn::FusedOp wrap(Operation* op) {
   return fused;
 }
 
-/// A fused producer whose result only `consumer` uses moves into it.
+/// Moves a fused producer whose result only `consumer` uses into it.
 struct FuseProducer : OpRewritePattern<nn::FusedOp> {
   FuseProducer(MLIRContext* context, Alone& alone) : OpRewritePattern(context), alone_(alone) {}
 
@@ -147,21 +147,21 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
       if (!before && !used_on_one_side(inside, below, false))
         return "its result is needed before and after the softmax, norm or sum";
       if (before) wanted = below->getOperand(0).getType();
-      // The kernel walks over a tensor of the row op's own shape: the ops before it must leave one.
+      // The kernel walks over a tensor of the row op's own shape, so the ops before it must produce one.
       bool leaves_one = llvm::is_contained(producer.getInputs().getTypes(), wanted);
       for (BlockArgument other : consumer.getBody().front().getArguments())
         leaves_one |= other != inside && other.getType() == wanted && leads_to(other, below);
       if (before && !leaves_one) return "no tensor of the shape that the softmax, norm or sum goes over would be left";
       if (before ? !fits_before(producer, below) : !fits_after(producer, {}, below))
-        return "what stands beside a norm or sum in its kernel can't broadcast";
+        return "an op beside a norm or sum in its kernel can't broadcast";
     }
-    // With another shape the producer would be computed once for each broadcast use. Kernels over rows are written for
-    // one element type; a cast joins any other.
+    // A producer of another shape would be computed once for each broadcast use. Kernels over rows are written for one element
+    // type; a cast joins any other kernel.
     bool rows = above || below;
     if (rows ? made.getType() != wanted : shape_of(made.getType()) != shape_of(wanted))
       return "the results differ in shape or, beside a norm or sum, in element type";
-    // What depends on parameters alone is computed once; it must not be drawn into a step.
-    return alone.lookup(producer) == alone.lookup(consumer) ? "" : "one of them depends on weights alone and runs once";
+    // Values that depend only on parameters are computed once; they must not be drawn into a step.
+    return alone.lookup(producer) == alone.lookup(consumer) ? "" : "one of them depends only on weights and runs once";
   }
 
   void fuse(nn::FusedOp producer, nn::FusedOp consumer, PatternRewriter& rewriter) const {

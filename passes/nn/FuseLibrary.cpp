@@ -1,4 +1,4 @@
-// nn-fuse-library: a residual sum and an activation move into the library call before them.
+// nn-fuse-library: moves a residual sum and an activation into the library call before them.
 #include "passes/Passes.h"
 #include "passes/nn/Notes.h"
 
@@ -14,17 +14,17 @@ namespace {
 
 const char* const kNeeded = "something else needs the result before it";
 
-/// Whether a call's result is needed by others than its one user.
+/// Whether a call's result has more than its one user.
 bool stands_alone(Operation* call) { return !call->hasOneUse() || call->hasAttr(nn::kApart); }
 
-/// Why an activation of `call`'s result is no post-op of it; empty if it becomes one.
+/// Why an activation of `call`'s result can't become its post-op; empty if it can.
 template <typename Op>
 std::string obstacle_to_activation(Op call) {
   if (stands_alone(call)) return kNeeded;
   return call.getActivation() ? "it has an activation already" : "";
 }
 
-/// Why the sum of `call`'s result and `other` is no post-op of it; empty if it becomes one.
+/// Why the sum of `call`'s result and `other` can't become a post-op; empty if it can.
 template <typename Op>
 std::string obstacle_to_residual(Op call, mlir::Value other) {
   if (stands_alone(call)) return kNeeded;
@@ -47,14 +47,14 @@ struct FuseActivation : RewritePattern {
       call.setActivationAttr(activation);
       call->setLoc(rewriter.getFusedLoc({call.getLoc(), op->getLoc()}));
       take_result(op, call);
-      note(call, "the activation of " + in_words(op) + " is part of the call: no tensor lies between them");
+      note(call, "the activation of " + in_words(op) + " is part of the call: no tensor is between them");
     });
     rewriter.replaceOp(op, call.getY());
     return success();
   }
 };
 
-/// add(call(x), r) → call(x) with residual r, at the place of the addition, where r is known.
+/// add(call(x), r) → call(x) with residual r, at the position of the addition, where r is known.
 template <typename Op>
 struct FuseResidual : OpRewritePattern<nn::AddOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -76,7 +76,7 @@ struct FuseResidual : OpRewritePattern<nn::AddOp> {
   }
 };
 
-/// Says of an activation or sum behind a library call why it isn't part of that.
+/// Notes on an activation or sum behind a library call why it isn't part of the call.
 template <typename Op>
 void explain_rest(Operation* op) {
   for (auto [position, operand] : llvm::enumerate(op->getOperands())) {

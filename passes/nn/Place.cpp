@@ -1,4 +1,4 @@
-// nn-place: a device and a reason for every op outside parallel regions.
+// nn-place: gives every op outside parallel regions a device and a reason.
 #include "passes/Passes.h"
 
 namespace sheaf::passes {
@@ -46,7 +46,7 @@ struct NnPlace : impl::NnPlaceBase<NnPlace> {
     }
     for (mlir::Value operand : op.getOperands())
       if (auto device = device_of(operand))
-        // An embedding kept on the host says nothing about what comes after it: that computes, so it goes to a device.
+        // An embedding kept on the host says nothing about its successors: they compute, so they go to a device.
         if (*device != nn::kHost || !has_parameters(op))
           return {*device, "stays on " + device_name(*device) + ", where its input is"};
     return {0, "the first device of the list, as no other is named"};
@@ -73,12 +73,12 @@ struct NnPlace : impl::NnPlaceBase<NnPlace> {
     });
   }
 
-  /// Replicas run on their group's devices; nothing inside may ask for another place.
+  /// Replicas run on their group's devices; ops inside may not ask for another place.
   static LogicalResult place_region(nn::DataParallelOp parallel) {
     for (Operation& op : parallel.getBody().front())
       if (op.hasAttr(nn::kDevice))
         return op.emitError("is placed on ")
-               << device_name(op.getAttrOfType<IntegerAttr>(nn::kDevice).getInt()) << ", but stands in the DataParallel layer '"
+               << device_name(op.getAttrOfType<IntegerAttr>(nn::kDevice).getInt()) << ", but is in the DataParallel layer '"
                << parallel.getName() << "', whose replicas run on the group's devices; remove `device`, or move the layer out";
     return success();
   }

@@ -1,4 +1,4 @@
-// nn-set-precision: the arithmetic of each layer, and the casts that follow from it. The policy is torch.autocast's.
+// nn-set-precision: sets the arithmetic of each layer and inserts the casts it needs. The policy is torch.autocast's.
 #include "ir/ElementFunctions.h"
 #include "passes/Passes.h"
 #include "passes/nn/NnBuilder.h"
@@ -31,7 +31,7 @@ class Precision {
     }
     Block& body = function_.getBody().front();
     if (failed(visit(body))) return failure();
-    // What the program gives keeps its type.
+    // The program's results keep their type.
     Operation* end = body.getTerminator();
     for (OpOperand& output : end->getOpOperands()) {
       mlir::Type wanted = function_.getResultTypes()[output.getOperandNumber()];
@@ -41,8 +41,8 @@ class Precision {
   }
 
  private:
-  /// The parts of an attention differ in their arithmetic: products are narrow, the softmax isn't. Whether there was one: a long one
-  /// has an attention on projected values among its parts.
+  /// The parts of an attention differ in their arithmetic: products are narrow, the softmax isn't. Returns whether there was
+  /// one: a long attention has an attention on projected values among its parts.
   bool take_attentions_apart() {
     SmallVector<Operation*> attentions;
     function_.walk([&](Operation* op) {
@@ -105,17 +105,16 @@ class Precision {
       for (unsigned i : {0u, 1u}) cast_operand(op.getOpOperand(i), product);
       return;
     }
-    // A half is no more than a way to store what is computed in f32.
+    // For values computed in f32, a half is only a storage format.
     bool moves =
         isa<nn::ReshapeOp, nn::FlattenOp, nn::PermuteOp, nn::SelectOp, nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::IdentityOp,
             nn::DropoutOp, nn::ExpandOp, nn::CastOp, nn::PrintOp, nn::StridedSliceOp, nn::SplitOp, nn::RollOp, nn::FlipOp,
             nn::BorderOp, nn::UnsqueezeOp, nn::SqueezeOp, nn::PixelShuffleOp, nn::PixelUnshuffleOp, nn::ChannelShuffleOp>(op);
-    bool sums =
-        narrow_ == wide
-            ? !moves
-            : isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp, nn::ExpOp, nn::DivOp,
-                  nn::RsqrtOp, nn::LstmOp, nn::GruOp, nn::RnnOp, nn::RmsNormOp, nn::LocalResponseNormOp, nn::VarOp,
-                  nn::CumSumOp, nn::MaskScoresOp, nn::UpsampleOp, nn::IndexSelectOp, nn::GatherElementsOp>(op);
+    bool sums = narrow_ == wide ? !moves
+                                : isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp,
+                                      nn::ExpOp, nn::DivOp, nn::RsqrtOp, nn::LstmOp, nn::GruOp, nn::RnnOp, nn::RmsNormOp,
+                                      nn::LocalResponseNormOp, nn::VarOp, nn::CumSumOp, nn::ScanOp, nn::MaskScoresOp,
+                                      nn::UpsampleOp, nn::IndexSelectOp, nn::GatherElementsOp, nn::ScatterElementsOp>(op);
     if (auto map = dyn_cast<nn::MapOp>(op); map && narrow_ != wide)
       if (const ir::ElementFunction* function = ir::find_element_function(map.getFunction())) sums = function->wide;
     // A batch norm's statistics and parameters are f32 beside an x of any type, and its kernel takes them so.
@@ -169,7 +168,7 @@ class Precision {
   func::FuncOp function_;
   FloatType narrow_;
   StringRef name_;
-  DenseMap<std::pair<mlir::Value, mlir::Type>, mlir::Value> casts_;  ///< of the block at hand
+  DenseMap<std::pair<mlir::Value, mlir::Type>, mlir::Value> casts_;  ///< of the current block
 };
 
 struct NnSetPrecision : impl::NnSetPrecisionBase<NnSetPrecision> {
@@ -188,7 +187,7 @@ struct NnSetPrecision : impl::NnSetPrecisionBase<NnSetPrecision> {
   }
 
  private:
-  /// Parameters are f32: halves come in through the arguments or are made by casts.
+  /// Parameters are f32: halves come in as arguments or from casts.
   bool has_halves() {
     if (llvm::any_of(getOperation().getArgumentTypes(), is_half)) return true;
     WalkResult found = getOperation().walk([](nn::CastOp cast) {

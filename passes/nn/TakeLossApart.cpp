@@ -1,4 +1,4 @@
-// Losses of PyTorch as ops that have kernels and gradients. Part of nn-training-mode.
+// Lowers PyTorch's losses to ops that have kernels and gradients. Part of nn-training-mode.
 #include "ir/ElementFunctions.h"
 #include "passes/nn/Replacement.h"
 
@@ -24,6 +24,7 @@ class Loss {
     StringRef kind = op_.getKind();
     if (kind == "CrossEntropyLoss" && isa<FloatType>(type_of(target_).getElementType())) return probabilities();
     if (kind == "CrossEntropyLoss" || kind == "NLLLoss") return classification();
+    if (kind == "CTCLoss") return sequences();
     if (kind == "CosineEmbeddingLoss") return over_vectors(cosine());
     return kind == "TripletMarginLoss" ? over_vectors(triplet()) : elementwise();
   }
@@ -47,14 +48,13 @@ class Loss {
   mlir::Value product(mlir::Value x, mlir::Value y) { return with_.make<nn::MulOp>(x.getType(), x, y)->getResult(0); }
   mlir::Value quotient(mlir::Value x, mlir::Value y) { return with_.make<nn::DivOp>(with_.scalar(), x, y)->getResult(0); }
 
-  /// The numbers of argument `name`, as a tensor of `rank` dimensions that runs along dimension `dim`; null if there
-  /// are none.
+  /// The numbers of argument `name`, as a tensor of `rank` dimensions that runs along dimension `dim`; null if there are none.
   mlir::Value numbers(StringRef name, int64_t rank, int64_t dim) {
     auto list = op_.getArguments().getAs<ArrayAttr>(name);
     if (!list) return {};
     SmallVector<double> values;
     for (mlir::Attribute number : list) values.push_back(cast<FloatAttr>(number).getValueAsDouble());
-    // Dimensions in front are left out: broadcasting aligns at the end.
+    // Leading dimensions are left out: broadcasting aligns at the end.
     SmallVector<int64_t> shape(rank - dim, 1);
     if (rank > 0) shape[0] = static_cast<int64_t>(values.size());
     Builder& b = with_.builder;
@@ -79,19 +79,35 @@ class Loss {
     if (by_batch_) counted = {0};
     if (!mean_) return {sum(each), {}};
     if (!undivided_ && !by_batch_) return {average(each), {}};
-    // Of the target, through which no gradient goes.
+    // Of the target; no gradient goes through it.
     if (!undivided_) return {product(sum(each), inverse_count(target_, counted)), {}};
     return {sum(each), quotient(constant(1), inverse_count(target_, counted))};
   }
 
-  /// A number for each vector along the last dimension, summed up or in mean.
+  /// One number for each vector along the last dimension, summed or averaged.
   LossParts over_vectors(mlir::Value each) {
     if (!mean_) return {sum(each), {}};
     if (!undivided_) return {average(each), {}};
-    // As many as x has vectors; no gradient goes through their number.
+    // As many as x has vectors; the count has no gradient.
     SmallVector<int64_t> counted = all_dims(x_);
     counted.pop_back();
     return {sum(each), quotient(constant(1), inverse_count(x_, counted))};
+  }
+
+  /// torch.nn.functional.ctc_loss: a mean is one of the rows' losses, each divided by its target's length.
+  LossParts sequences() {
+    Builder& b = with_.builder;
+    ArrayRef<int64_t> x = type_of(x_).getShape(), targets = type_of(target_).getShape();
+    mlir::Type element = b.getF32Type();
+    auto of = [&](StringRef name) { return op_.getArguments().get(name); };
+    auto made = with_.make<nn::CtcLossOp>(
+        TypeRange{RankedTensorType::get({x[1]}, element), RankedTensorType::get({x[1], x[0], 2 * targets[1] + 1}, element)}, x_,
+        target_, inputs_[2], inputs_[3], b.getI64IntegerAttr(cast<IntegerAttr>(of("blank")).getInt()),
+        cast<BoolAttr>(of("zero_infinity")), b.getBoolAttr(mean_));
+    mlir::Value each = made.getLosses();
+    if (!mean_) return {sum(each), {}};
+    if (!undivided_) return {average(each), {}};
+    return {sum(each), quotient(constant(1), inverse_count(target_, {0}))};
   }
 
   mlir::Value map(StringRef function, ArrayRef<mlir::Value> operands, ArrayRef<double> numbers) {
@@ -156,7 +172,7 @@ class Loss {
     return with_.make<nn::MeanOp>(with_.scalar(), x, b.getDenseI64ArrayAttr(all_dims(x)), b.getBoolAttr(false))->getResult(0);
   }
 
-  /// -Σ q·w·log p with q the target, smoothed. A mean is one over the positions, whatever the weights
+  /// -Σ q·w·log p with q the smoothed target. A mean is taken over the positions, whatever the weights
   /// (torch.nn.functional.cross_entropy with probabilities).
   LossParts probabilities() {
     Builder& b = with_.builder;
@@ -175,12 +191,12 @@ class Loss {
     if (!mean_) return {total, {}};
     SmallVector<int64_t> positions = all_dims(each);
     positions.erase(positions.begin() + dim);
-    // Of the target, through which no gradient goes.
+    // Of the target; no gradient goes through it.
     mlir::Value inverse = inverse_count(target_, positions);
     return undivided_ ? LossParts{total, quotient(constant(1), inverse)} : LossParts{product(total, inverse), {}};
   }
 
-  /// -Σ q·log p, where it is a mean over the sum of the targets' weights (torch.nn.functional.cross_entropy).
+  /// -Σ q·log p; a mean divides by the sum of the targets' weights (torch.nn.functional.cross_entropy).
   LossParts classification() {
     Builder& b = with_.builder;
     mlir::Value scores = x_;
@@ -213,7 +229,7 @@ class Loss {
   SmallVector<mlir::Value> inputs_;  ///< in f32, as are
   mlir::Value x_, target_;           ///< the first two
   bool undivided_, mean_ = true;
-  bool by_batch_ = false;  ///< the mean is one over the first dimension alone
+  bool by_batch_ = false;  ///< the mean is over the first dimension only
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// nn-warn-mixing: says where DataParallel's split changes what a layer computes.
+// nn-warn-mixing: reports where DataParallel's split changes what a layer computes.
 #include "ir/Nn/Mixing.h"
 #include "ir/Shapes.h"
 #include "passes/Passes.h"
@@ -28,22 +28,22 @@ struct NnWarnMixing : impl::NnWarnMixingBase<NnWarnMixing> {
       if (split_results(op, cut)) continue;
       parallel->getParentOfType<func::FuncOp>()->setAttr(nn::kMixesRows, UnitAttr::get(op.getContext()));
       op.emitWarning("mixes what the DataParallel layer '")
-          << parallel.getName() << "' splits: each replica computes it from its chunk alone, so the result depends on "
+          << parallel.getName() << "' splits: each replica computes it only from its chunk, so the result depends on "
           << "the number of devices (as in PyTorch)";
     }
   }
 
-  /// Notes in which dimension each result is cut; false where a result that is used is made of more than its own chunk.
+  /// Notes the dimension in which each result is cut; false if a used result depends on more than its own chunk.
   static bool split_results(Operation& op, DenseMap<mlir::Value, int64_t>& cut) {
     bool apart = true;
     for (OpOperand& operand : op.getOpOperands()) {
       auto found = cut.find(operand.get());
       if (found == cut.end()) continue;
-      const int64_t from = found->second;  // what is noted below may move the entry
+      const int64_t from = found->second;  // the insertion below may move the entry
       for (OpResult result : op.getResults()) {
         if (result.use_empty()) continue;
         std::optional<int64_t> to = nn::split_result_dim(operand, result.getResultNumber(), from);
-        // Cut in one dimension for one operand and in another for the next, it has parts that nobody computes.
+        // Cut in one dimension for one operand and in another for the next, it has parts that no replica computes.
         apart &= to && cut.try_emplace(result, *to).first->second == *to;
       }
     }

@@ -54,7 +54,7 @@ std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(ob
 template <typename Array>
 void check_place(const Array& array, const std::string& what) {
   if (array.device_type() != nb::device::cpu::value)
-    raise(Error(what + " lies in a GPU's memory; sheaf takes host memory and moves it itself: give it as .cpu()"));
+    raise(Error(what + " is in a GPU's memory; sheaf takes host memory and moves it itself: give it as .cpu()"));
 }
 
 template <typename Array>
@@ -119,7 +119,8 @@ struct ExchangeApi {
 };
 constexpr const char* kVersioned = "dltensor_versioned";
 
-/// What an array is imported from: a capsule by the table of its type, in a third of the time that __dlpack__() takes; else `object`.
+/// The source of an imported array: a capsule from the table of its type, in a third of the time of __dlpack__(); otherwise
+/// `object`.
 nb::object exported(nb::handle object) {
   const nb::handle type = object.type();
   if (PyObject_CheckBuffer(object.ptr()) || !nb::hasattr(type, "__dlpack_c_exchange_api__")) return nb::borrow(object);

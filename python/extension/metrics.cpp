@@ -29,7 +29,7 @@ void add_metrics(nb::module_& module) {
             for (const LossInput& input : self.inputs()) made.emplace_back(input.name, input.output);
             return made;
           },
-          "What the loss takes: names, each with its number among the model's outputs, or None where it is data.")
+          "The loss's inputs: names, each with its number among the model's outputs, or None if it is data.")
       .def(
           "add",
           [](Metrics& self, const std::vector<nb::handle>& tensors, int64_t rows) {
@@ -43,7 +43,7 @@ void add_metrics(nb::module_& module) {
           },
           "tensors"_a, "rows"_a, "Adds a batch of `rows` rows: a tensor for each of `inputs`.")
       .def_prop_ro(
-          "loss", [](const Metrics& self) { return self.result().loss; }, "The mean loss; None where there is none.")
+          "loss", [](const Metrics& self) { return self.result().loss; }, "The mean loss; None if there is none.")
       .def_prop_ro(
           "metrics",
           [](const Metrics& self) {

@@ -58,7 +58,7 @@ void add_plan(nb::module_& module) {
                    "[\"infer\"]; with a training section also \"train\", and \"accumulate\" and \"update\", a step in "
                    "micro-batches; with "
                    "gradients\n\"forward\" and \"backward\".")
-      .def_prop_ro("_training", &SharedPlan::training, "The training section as JSON; empty where there is none.")
+      .def_prop_ro("_training", &SharedPlan::training, "The training section as JSON; empty if there is none.")
       .def("__bytes__", &content, "The plan file's content. Equal plans give equal bytes.")
       .def(
           "_save", [](const SharedPlan& plan, const std::string& file) { without_gil([&] { return plan.write(file); }); },

@@ -81,7 +81,7 @@ void add_explanation(nb::module_& module) {
       .def_ro("op", &PlanNode::op, "Layer type in lower case; scatter, replicate, gather, …; input, output.")
       .def_ro("layer", &PlanNode::layer, "The model's dotted name.")
       .def_ro("device", &PlanNode::device, "Where it runs.")
-      .def_ro("reason", &PlanNode::reason, "Why it is there or where it is.")
+      .def_ro("reason", &PlanNode::reason, "Why it exists, or is where it is.")
       .def_ro("replica", &PlanNode::replica, "With devices, inside a parallel region; else -1.")
       .def_ro("chunks", &PlanNode::chunks, "With devices, of scatter and gather: sizes along the dimension.")
       .def_ro("bytes_moved", &PlanNode::bytes_moved,
@@ -94,7 +94,7 @@ void add_explanation(nb::module_& module) {
       .def_ro("nodes", &LayerReport::nodes, "What it became, with what was inserted for it.")
       .def_ro("operations", &LayerReport::operations, "With devices: what computes it, by replica.")
       .def_ro("notes", &LayerReport::notes, "What the compiler decided about it.");
-  add_report<ExplainReport>(module, "Explanation", "Of each layer: where it runs and why, and what computes it.")
+  add_report<ExplainReport>(module, "Explanation", "For each layer, where it runs and why, and what computes it.")
       .def_ro("layers", &ExplainReport::layers, "By layer.");
 }
 

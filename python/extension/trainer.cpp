@@ -80,7 +80,17 @@ void add_steps(nb::class_<BoundTrainer>& trainer) {
           "Of a whole batch: memory, and the implementations chosen.");
 }
 
-/// Where training stands.
+nb::object dict_of(const std::optional<LossScale>& found) {
+  if (!found) return nb::none();
+  nb::dict scale;
+  scale["scale"] = found->scale;
+  scale["growth_count"] = found->growth_count;
+  scale["updates"] = found->updates;
+  scale["skipped"] = found->skipped;
+  return scale;
+}
+
+/// How far training has come.
 void add_progress(nb::class_<BoundTrainer>& trainer) {
   trainer
       .def_prop_rw(
@@ -94,8 +104,17 @@ void add_progress(nb::class_<BoundTrainer>& trainer) {
           [](BoundTrainer& self, int64_t epochs) { self.trainer.progress().epochs = epochs; },
           "Epochs done: schedules count these.")
       .def_prop_ro(
+          "loss_scale", [](BoundTrainer& self) { return dict_of(alone(self, [&] { return self.trainer.loss_scale(); })); },
+          nb::sig("def loss_scale(self) -> dict | None"),
+          "Of a plan that scales its loss: {\"scale\", of the next step; \"growth_count\", steps since it changed; \"updates\" "
+          "and "
+          "\"skipped\",\n"
+          "steps whose gradients were finite and steps that changed nothing, because a gradient wasn't}. None: it doesn't.")
+      .def("_watch_loss_scale",
+           [](BoundTrainer& self) { return dict_of(alone(self, [&] { return self.trainer.watch_loss_scale(); })); })
+      .def_prop_ro(
           "monitor", [](const BoundTrainer& self) { return self.trainer.monitor(); },
-          "What a schedule ReduceLROnPlateau goes by (\"train_loss\", \"eval_loss\", …); empty with any other.")
+          "The value that a ReduceLROnPlateau schedule follows (\"train_loss\", \"eval_loss\", …); empty with any other.")
       .def(
           "step_schedule", [](BoundTrainer& self, double value) { self.trainer.step_schedule(value); }, "value"_a,
           "Tells a schedule ReduceLROnPlateau what an epoch came to; fit() does it itself.")

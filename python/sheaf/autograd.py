@@ -40,11 +40,11 @@ class _Pass(torch.autograd.Function):
         ctx.kept = Kept(function, rows, session)
         function.keep(ctx.kept)
         _update(function, tensors, outputs)
-        # Of buffers that have changed already, no backward pass needs the old value.
+        # No backward pass needs the old value of buffers that have changed already.
         ctx.buffers = {i: dense[i] for i in function.updated}
         ctx.save_for_backward(*(tensor for i, tensor in enumerate(dense) if i not in ctx.buffers))
         results = outputs[:function.results]
-        # Without their place in autograd's graph, which holds this context.
+        # Detached: their place in autograd's graph would keep this context alive.
         ctx.results = [(result.detach(), result._version) for result in results]
         ctx.mark_non_differentiable(*(result for i, result in enumerate(results) if i not in function.seeded))
         return tuple(results)
@@ -55,7 +55,8 @@ class _Pass(torch.autograd.Function):
         function, saved = ctx.function, iter(ctx.saved_tensors)
         dense = [ctx.buffers[i] if i in ctx.buffers else next(saved) for i in range(len(function.tensors))]
         session = ctx.kept.lose()
-        # Lost to a later pass, done once already (retain_graph), or results overwritten since: the forward pass is done again.
+        # Lost to a later pass, already done once (retain_graph), or results overwritten since: the forward pass is
+        # repeated.
         if session is None or any(result._version != version for result, version in ctx.results):
             session = session or function.session(ctx.rows, True)
             again = _forward(function, session, dense, ctx.randomness)  # noqa: F841: must live until the end

@@ -9,9 +9,9 @@ from .error import Error
 from .plan import compile
 from .torch_graph import from_torch
 
-# So many forward passes keep what their backward pass needs; of earlier ones it is computed again.
+# This many forward passes keep what their backward pass needs; for earlier ones it is computed again.
 _MOST_KEPT = 8
-# So many numbers of rows stay bound.
+# This many batch sizes stay bound.
 _MOST_SIZES = 8
 _DEPEND_ON_MODE = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
 
@@ -40,7 +40,7 @@ class Function:
         self._lock, self._free, self._kept, self._checked = threading.Lock(), {}, [], {}
 
     def _find_tensors(self, module, inputs, sources, prefix):
-        """Which of the module's inputs, parameters and buffers the plan's inputs are, and what its outputs are of."""
+        """Which of the module's inputs, parameters and buffers the plan's inputs are, and what its outputs belong to."""
         values, outputs = self.function.inputs, [value.name for value in self.function.outputs]
         place = {value.name: i for i, value in enumerate(values)}
         self.tensors = []  # a position among the module's inputs, or (module, own name)
@@ -63,11 +63,12 @@ class Function:
         self.dtypes = [getattr(torch, value.dtype) for value in self.function.outputs]
 
     def given(self, inputs):
-        """All that a pass takes: of the module's input tensors, and of the module."""
+        """Everything a pass takes: from the module's input tensors, and from the module."""
         return [inputs[t] if isinstance(t, int) else getattr(*t) for t in self.tensors]
 
     def dense(self, tensors):
-        """(the tensors as they are read, the number of rows). Only what isn't dense is copied. Raises Error for one that doesn't fit."""
+        """(the tensors as they are read, the number of rows). Copies only tensors that aren't dense. Raises Error for
+        one that doesn't fit."""
         at, dim = self.rows_at
         rows = tensors[at].shape[dim]
         found = []
@@ -81,11 +82,11 @@ class Function:
         return found, rows
 
     def randomness(self):
-        """Numbers that dropout draws from, out of PyTorch's generator."""
+        """Seeds for dropout, from PyTorch's generator."""
         return torch.randint(2**62, (2,)).tolist() if self.function.draws else [0, 0]
 
     def session(self, rows, backward):
-        """One that keeps nothing that is needed."""
+        """One that keeps nothing still needed."""
         with self._lock:
             if free := self._free.get((rows, backward)):
                 return free.pop()
@@ -108,7 +109,7 @@ class Function:
 
 
 class Kept:
-    """The session that has what a backward pass needs; None where another pass has taken it over."""
+    """The session with the data of a backward pass; None if another pass has taken it over."""
 
     def __init__(self, function, rows, session):
         self.function, self.rows, self.session = function, rows, session
@@ -123,7 +124,7 @@ class Kept:
 
 
 def _short(name):
-    """A parameter's name without `module`: containers that the model file has and the module hasn't add some."""
+    """A parameter's name without `module`: the model file adds some containers that the module doesn't have."""
     return ".".join(part for part in name.split(".") if part != "module")
 
 
@@ -135,7 +136,7 @@ def _tensor(module, name):
 def _check(tensor, value, rows):
     sizes = tuple(rows if size == "batch" else size for size in value.shape)
     if tensor.device.type != "cpu":
-        raise Error(f"'{value.name}' lies on {tensor.device}; inputs and parameters are in host memory, whatever the devices")
+        raise Error(f"'{value.name}' is on {tensor.device}; inputs and parameters are in host memory, whatever the devices")
     if str(tensor.dtype) != f"torch.{value.dtype}" or tuple(tensor.shape) != sizes:
         raise Error(f"'{value.name}' is {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}; expected {value.dtype} {list(sizes)}")
 

@@ -65,8 +65,8 @@ class _Compiled:
 
 
 class _Region(torch.nn.Module):
-    """`graph` as a module with the parameters and buffers that it takes as inputs: `own`, position → name. `given` are the positions of the
-    other tensors."""
+    """`graph` as a module that owns the parameters and buffers it takes as inputs: `own`, position → name. `given` are
+    the positions of the other tensors."""
 
     def __init__(self, graph, inputs):
         super().__init__()
@@ -118,7 +118,8 @@ def _tensor_of(module, name):
 
 
 def _path(source):
-    """Where in a module a tensor is, as TorchDynamo remembers it: ("0", "weight"). Empty where it is no parameter or buffer."""
+    """The position of a tensor in a module, as TorchDynamo remembers it: ("0", "weight"). Empty if it is no parameter
+    or buffer."""
     path, own = [], False
     while source is not None:
         member, index = getattr(source, "member", None), getattr(source, "index", None)
@@ -130,7 +131,7 @@ def _path(source):
 
 
 def _trains(graph):
-    """Whether the graph's layers are in training mode. Raises Error where some are and some aren't."""
+    """Whether the graph's layers are in training mode. Raises Error if some are and some aren't."""
     modes = set()
     for node in graph.graph.nodes:
         if node.op == "call_function" and getattr(node.target, "__name__", "") in ("batch_norm", "dropout", "dropout1d", "dropout2d", "dropout3d"):
@@ -142,7 +143,7 @@ def _trains(graph):
 
 
 def _places(graph):
-    """The modules that the graph is of."""
+    """The modules that the graph comes from."""
     for node in graph.graph.nodes:
         for _, (_, kind) in (node.meta.get("nn_module_stack") or {}).items():
             return getattr(kind, "__name__", str(kind))

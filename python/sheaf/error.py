@@ -10,8 +10,8 @@ class Diagnostic:
     file: str = ""
     line: int = 0
     column: int = 0
-    source: str = ""  # the line of text that `line` names, where it is known
-    notes: tuple = ()  # what else there is to say, a sentence each
+    source: str = ""  # the line of text that `line` names, if known
+    notes: tuple = ()  # further remarks, a sentence each
     severity: str = "error"  # or "warning", "note"
 
     def __str__(self):
@@ -24,12 +24,13 @@ class Diagnostic:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _before_column(self):
-        """What stands before the column, which counts bytes."""
+        """The text before the column, which counts bytes."""
         return self.source.encode()[:self.column - 1].decode(errors="ignore")
 
 
 def reason(problem):
-    """What another library's exception says, in a line: the system's words, the first line of its message, or else its type."""
+    """The gist of another library's exception in a line: the system's words, the first line of its message, or else its
+    type."""
     said = getattr(problem, "strerror", None) or str(problem).strip() or type(problem).__name__
     return said.splitlines()[0]
 

@@ -10,7 +10,7 @@ class History(list):
         return [record.get(which) for record in self] if isinstance(which, str) else super().__getitem__(which)
 
     def line(self, which):
-        """An epoch in a line."""
+        """An epoch in one line."""
         record = self[which]
         parts = [f"epoch {record['epoch']}"]
         for name in record:

@@ -39,11 +39,11 @@ def imported(file):
     torch = _torch(file)
     from .torch_graph import from_exported
     try:
-        with open(file, "rb") as opened:  # torch.export.load tells the log what it fails on
+        with open(file, "rb") as opened:  # torch.export.load logs what it fails on
             if not zipfile.is_zipfile(opened):
                 raise ValueError("it isn't a zip archive")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's own, of how it reads
+            warnings.simplefilter("ignore")  # torch's own, about its reading
             program = torch.export.load(file)
     except Exception as problem:  # whatever torch, zip and pickle raise
         raise Error([Diagnostic(f"it can't be read as what torch.export.save writes: {reason(problem)}", file)]) from None

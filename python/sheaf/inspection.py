@@ -47,7 +47,7 @@ class Graph(NamedTuple):
 
 
 def _asked(devices, batch):
-    """A device list and rows: both or neither are given."""
+    """A device list and rows must be given together or not at all."""
     if bool(devices) != bool(batch is not None):
         raise Error("devices and batch go together: give both, or neither")
     return devices or "", batch or 0

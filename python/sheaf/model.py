@@ -66,7 +66,7 @@ class Model(_sheaf.Model):
         `numerics`: "fast" allows Winograd convolutions on CPUs and TF32 on GPUs: faster, with other rounding.
         `deterministic`: on GPUs, no sums whose order depends on timing. `threads`: total CPU threads; 0: all there are.
         `shards`: parts that every batch is cut into, whatever the devices, so that all lists give the same bits; None: one a device.
-        `tune`: "quick" or "full": measurement chooses implementations of CPU operations, and a cache file keeps them (docs/cpu-choices.md).
+        `tune`: "quick" or "full": measurement chooses implementations of operations, and a cache file keeps them (docs/cpu-choices.md).
 
         Raises sheaf.Error: a missing device; an index of the model beyond the list; too little memory."""
         return _sheaf.Session(self, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads, shards=shards, tune=tune)

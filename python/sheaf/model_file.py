@@ -17,7 +17,7 @@ class ModelFile:
         self.sources, self.output_tree = dict(sources or {}), output_tree
 
     def save(self, path, weights=None):
-        """Writes the model file, and with `weights` the weights as safetensors."""
+        """Writes the model file and, with `weights`, the weights as safetensors."""
         Path(path).write_text(model_text(self.json))
         if weights is not None:
             save_safetensors(weights, self.weights)

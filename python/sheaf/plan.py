@@ -54,7 +54,7 @@ def _unpickled(text, weights, prefix, warned, mixes_rows):
 
 
 def compile(model, precision="f32", strategy="data_parallel", loss=None, optimizer=None, *, targets=None, schedule=None,
-            clip_grad_norm=None, metrics=None, device_memory=0, gradients="", gradients_of=()):
+            clip_grad_norm=None, loss_scale=None, metrics=None, device_memory=0, gradients="", gradients_of=()):
     """The Plan of a model: a ModelFile, a model file as a dict, or the path of one.
 
     `precision`: "f32", "bf16" or "f16", the arithmetic; parameters, statistics and sums stay f32.
@@ -63,7 +63,7 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
     type's name, or a dict as in a model file ({"type": "SGD", "lr": 0.1}). `targets`: {name: {"shape", "dtype"}}; by default "label",
     class numbers, for CrossEntropyLoss and NLLLoss, and "target", of the output's shape, for other losses; a loss of several outputs
     takes the model's in their order. `schedule`,
-    `clip_grad_norm`, `metrics` (["accuracy"] by default where the targets are classes): as in a model file.
+    `clip_grad_norm`, `loss_scale`, `metrics` (["accuracy"] by default where the targets are classes): as in a model file.
     `device_memory`: bytes that a device has: an embedding table beyond it goes to the host. 0: not stated.
     `gradients`: "train" or "eval": with the programs "forward" and "backward", layers being as in that mode; `gradients_of`: names of the
     inputs and parameters, as the plan has them, that "backward" gives gradients of. sheaf.nn.DataParallel is made of these.
@@ -75,7 +75,7 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
     def compiled(training, strategy=strategy):
         return _sheaf.compile(text, is_file, name, precision, strategy, training, device_memory, gradients, list(gradients_of))
 
-    section = Section(loss, optimizer, targets, schedule, clip_grad_norm, metrics, file)
+    section = Section(loss, optimizer, targets, schedule, clip_grad_norm, loss_scale, metrics, file)
     training = ""
     if section.given:
         try:
@@ -83,7 +83,7 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
         except (OSError, ValueError):
             compiled("")  # raises what is wrong with the file, and where
             raise
-        # What the outputs are only the compiler knows; strategies are of training.
+        # Only the compiler knows the outputs; strategies belong to training.
         known = lambda: _sheaf.Model(compiled("", "data_parallel")[0]).outputs  # noqa: E731
         training = json.dumps(section.complete(document.get("training") or {}, known))
     plan, notes, mixes_rows = compiled(training)
@@ -93,7 +93,7 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
 
 
 def _source(model):
-    """(text or path, whether it is a path, name, ModelFile or None) of what compile() takes."""
+    """(text or path, whether it is a path, name, ModelFile or None) of compile()'s argument."""
     if isinstance(model, ModelFile):
         return model_text(model.json), False, f"{model.json.get('name', 'model')}.json", model
     if isinstance(model, dict):

@@ -29,12 +29,13 @@ class Trainer(_sheaf.Trainer):
         in the order of `inputs`, or a dict by name. `eval`: such batches, for evaluate() after each epoch. `progress`: one line per epoch
         on stderr.
 
-        Raises sheaf.Error: a loss that isn't finite, with the first such layer; what step() raises. After a
+        Raises sheaf.Error: a loss that isn't finite, with the first such layer; no step is an update any more, whatever the loss's scale;
+        what step() raises. After a
         KeyboardInterrupt, or any other exception, the trainer is in the state after its last complete step."""
         if epochs > 1 and iter(batches) is batches:
             raise Error("the batches are an iterator, which can be gone through only once: give what makes it, as a list or a DataLoader")
         if self.monitor.startswith("eval_") and eval is None:
-            raise Error(f"the schedule goes by {self.monitor}: give eval=…")
+            raise Error(f"the schedule follows {self.monitor}: give eval=…")
         history = History()
         for _ in range(epochs):
             record = self._epoch(batches)
@@ -50,7 +51,7 @@ class Trainer(_sheaf.Trainer):
     def _epoch(self, batches):
         rows = steps = 0
         total, begin = 0.0, time.perf_counter()
-        rate = self.learning_rate
+        rate, scales = self.learning_rate, self.loss_scale is not None
         for batch in batches:
             given = self._named(batch)
             loss = self.step(given)
@@ -60,10 +61,14 @@ class Trainer(_sheaf.Trainer):
                             "; all layers' values are finite") + "; the step isn't done")
             count = self._rows(given)
             rows, steps, total = rows + count, steps + 1, total + loss * count
+            if scales and steps % 10 == 0:  # reading the scale waits for the device
+                self._watch_loss_scale()
         if not steps:
             raise Error("there are no batches to train on")
+        scale = self._watch_loss_scale()
         self.epochs += 1
         return {"epoch": self.epochs, "steps": steps, "rows": rows, "train_loss": total / rows, "learning_rate": rate,
+                **({"loss_scale": scale["scale"], "skipped_steps": scale["skipped"]} if scale else {}),
                 "seconds": time.perf_counter() - begin}
 
     def evaluate(self, batches):

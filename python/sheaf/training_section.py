@@ -9,15 +9,15 @@ _CLASSES = {"CrossEntropyLoss", "NLLLoss"}
 
 
 class Section:
-    """What is given of a training section. `file`: the ModelFile that it is for, where there is one."""
+    """The given parts of a training section. `file`: the ModelFile that it is for, if there is one."""
 
-    def __init__(self, loss, optimizer, targets, schedule, clip_grad_norm, metrics, file=None):
+    def __init__(self, loss, optimizer, targets, schedule, clip_grad_norm, loss_scale, metrics, file=None):
         named = {"targets": targets, "loss": _loss(loss), "optimizer": _optimizer(optimizer, file), "schedule": schedule,
-                 "clip_grad_norm": clip_grad_norm, "metrics": metrics}
+                 "clip_grad_norm": clip_grad_norm, "loss_scale": loss_scale, "metrics": metrics}
         self.given = {key: value for key, value in named.items() if value is not None}
 
     def complete(self, section, outputs):
-        """`section`, a model file's, with what is given in place of its own. `outputs` gives the model's outputs."""
+        """`section`, a model file's, with the given parts in place of its own. `outputs` gives the model's outputs."""
         section = {**section, **self.given}
         for needed in ("loss", "optimizer"):
             if needed not in section:
@@ -43,7 +43,7 @@ class Section:
 
 
 def _roles(loss):
-    """Of each thing that a loss takes, in its order, whether it is an "output" or a "target"."""
+    """For each input of a loss, in its order, whether it is an "output" or a "target"."""
     losses = json.loads((Path(__file__).parent / "model.schema.json").read_text())["properties"]["training"]["properties"]["loss"]["allOf"]
     for case in losses:
         if case["if"]["properties"]["type"]["const"] == loss:
@@ -83,7 +83,7 @@ def _optimizer(optimizer, file):
 
 
 def _group(index, group, defaults, file):
-    """What a group of torch.optim's has of its own, and for which parameters of the model file."""
+    """What a group of torch.optim's sets itself, and for which parameters of the model file."""
     changed = {key: group[key] for key, value in defaults.items() if group[key] != value}
     for key in changed.keys() - {"lr", "weight_decay"}:
         raise Error(f"optimizer: parameter group {index} has a '{key}' of its own; groups may differ in lr and weight_decay")
@@ -96,7 +96,7 @@ def _group(index, group, defaults, file):
 
 
 def _arguments(cls, values, always=()):
-    """The constructor's arguments among `values` that aren't its defaults, as JSON has them."""
+    """The constructor's arguments among `values` that aren't its defaults, as JSON."""
     found = {}
     for name, parameter in inspect.signature(cls.__init__).parameters.items():
         value = values.get(name)

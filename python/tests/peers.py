@@ -14,7 +14,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
-# With a larger eps than the default Adam makes no whole steps of gradients that are nearly nothing but rounding.
+# With a larger eps than the default, Adam makes no whole steps from gradients that are hardly more than rounding.
 OPTIMIZERS = {"sgd": (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9}), "adam": (torch.optim.Adam, {"lr": 0.01, "eps": 1e-5})}
 KINDS = {"replicated": DistributedDataParallel, "sharded": DistributedDataParallel, "fully_sharded": fully_shard}
 STEPS = 5

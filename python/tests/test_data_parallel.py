@@ -135,7 +135,7 @@ def close(found, expected, tolerance=2e-5):
 
 
 def compare(parallel, module, inputs, scales):
-    """Outputs, gradients of parameters and inputs, and buffers, as PyTorch's."""
+    """Outputs, gradients of parameters and inputs, and buffers equal PyTorch's."""
     ours = [x.clone().requires_grad_(x.is_floating_point()) for x in inputs]
     theirs = [x.clone().requires_grad_(x.is_floating_point()) for x in inputs]
     for net, given in ((parallel, ours), (module, theirs)):
@@ -163,7 +163,7 @@ def made(make):
     return module, sheaf.nn.DataParallel(copy.deepcopy(module), devices="cpu:0,cpu:1")
 
 
-# Statistics are of a replica's rows, as DataParallel's are: one device has the whole batch's.
+# Each replica has the statistics of its own rows, as with DataParallel: one device has the whole batch's.
 NORMS = ("batch_norm", "norm_twice", "residual", "generator")
 
 
@@ -211,7 +211,7 @@ def test_frozen_parameters_have_no_gradient():
 
 
 def test_many_passes_before_their_backward_pass():
-    """As in a policy gradient: REINFORCE over an episode of twenty steps, a row each."""
+    """As in a policy gradient: REINFORCE over an episode of twenty steps, one row each."""
     policy, parallel = made(lambda: nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.0), nn.ReLU(), nn.Linear(16, 2), nn.Softmax(1)))
     losses = []
     for net in (parallel, policy):
@@ -235,7 +235,8 @@ def test_many_passes_before_their_backward_pass():
 
 
 def test_a_gan():
-    """The tutorial's step: the discriminator on real and made pictures, then the generator through the discriminator."""
+    """The tutorial's step: the discriminator on real and generated pictures, then the generator through the
+    discriminator."""
     pairs = [made(MODULES[name][0]) for name in ("generator", "discriminator")]
     both = [[sheaf.nn.DataParallel(parallel.module, devices="cpu:0") for _, parallel in pairs], [module for module, _ in pairs]]
     losses = []

@@ -18,20 +18,21 @@ from peers import KINDS, OPTIMIZERS, STEPS
 
 SIZE = 4
 LAUNCH = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
-# A rank's engine is opened under a launcher alone; a build without MPI has none.
+# A rank's engine is opened only under a launcher; a build without MPI has none.
 pytestmark = pytest.mark.skipif(not shutil.which("mpirun") or not (Path(PROGRAM).parent.parent / "lib/libsheaf_mpi.so").exists(),
                                 reason="there is no MPI")
 
 
 def net():
-    # Without the convolution's bias: in front of a batch norm its gradient is rounding alone, of which Adam makes whole steps.
+    # Without the convolution's bias: in front of a batch norm its gradient is only rounding, of which Adam makes whole
+    # steps.
     torch.manual_seed(0)
     return nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 16), nn.Tanh(), nn.Linear(16, 5))
 
 
 @pytest.fixture(scope="module")
 def peers(tmp_path_factory):
-    """What PyTorch made of the network in SIZE processes, in a folder that has the data too."""
+    """PyTorch's results for the network in SIZE processes, in a folder that also has the data."""
     folder = tmp_path_factory.mktemp("peers")
     torch.save(net(), folder / "net.pt")
     generator = torch.Generator().manual_seed(3)

@@ -177,7 +177,7 @@ class Recurrent(nn.Module):
 
 
 class Stepwise(nn.Module):
-    """Cells, of which one is called twice."""
+    """Cells, one of them called twice."""
     def __init__(self):
         super().__init__()
         self.lstm, self.gru, self.rnn = nn.LSTMCell(6, 5), nn.GRUCell(5, 4, bias=False), nn.RNNCell(5, 3, nonlinearity="relu")

@@ -85,6 +85,6 @@ def test_a_graph_of_onnx(tmp_path):
     done = run(tmp_path, "net.onnx", "-o", "net.json", "--size", "words=7")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert json.loads((tmp_path / "net.json").read_text())["inputs"]["x"]["shape"] == ["batch", 7, 3]
-    assert "beside the batch" in run(tmp_path, "net.onnx", "-o", "other.json").stderr
+    assert "besides the batch" in run(tmp_path, "net.onnx", "-o", "other.json").stderr
     assert run(tmp_path, "net.onnx", "-o", "other.json", "--size", "words").returncode == 2
     assert sorted(file.name for file in tmp_path.iterdir()) == ["net.json", "net.onnx"]

@@ -1,4 +1,5 @@
-"""ONNX graphs become model files that compute the same: what PyTorch's exporters write, and each operator's own cases that onnx comes with."""
+"""ONNX graphs become model files that compute the same: those of PyTorch's exporters, and each operator's own cases,
+which come with onnx."""
 import collections
 
 import numpy
@@ -123,7 +124,7 @@ def test_a_form_that_can_not_be_expressed(tmp_path):
 
 def test_free_sizes_are_given():
     model = graph([helper.make_node("Relu", ["x"], ["y"])], {"x": ["batch", "words", 3]})
-    with pytest.raises(sheaf.Error, match='a free size \'words\' beside the batch: give it, as in sizes={"words": 128}'):
+    with pytest.raises(sheaf.Error, match='a free size \'words\' besides the batch: give it, as in sizes={"words": 128}'):
         sheaf.from_onnx(model)
     assert sheaf.from_onnx(model, sizes={"words": 7}).json["inputs"] == {"x": {"shape": ["batch", 7, 3], "dtype": "float32"}}
     with pytest.raises(sheaf.Error, match="'letters', which is no size of an input"):
@@ -143,7 +144,7 @@ def test_a_matrix_that_two_layers_have_is_one():
     assert [layer.get("share") is not None for layer in model.json["layers"] if layer["type"] == "Linear"] == [False, True]
 
 
-# What these need: types that PyTorch lacks, reductions of nothing, indices from the end that data decide.
+# What these need: types that PyTorch lacks, reductions of nothing, indices from the end that depend on data.
 _OTHERS = ("uint16", "uint32", "uint64", "empty_set", "gather_elements_negative_indices", "causal_conv_with_state")
 
 
@@ -156,7 +157,8 @@ def cases():
 
 
 def with_weights(case, given):
-    """The case's model, with what a layer would have as weights, and small integers, as initializers; and the other inputs."""
+    """The case's model, with the tensors that would be a layer's weights, and small integers, as initializers; and the
+    other inputs."""
     model, rest = onnx.ModelProto(), []
     model.CopyFrom(case.model)
     weighted = {"Conv", "ConvTranspose", "BatchNormalization", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "PRelu", "LSTM", "GRU", "RNN",

@@ -58,6 +58,32 @@ FAMILIES = {
         "lp_pool": lambda x: F.lp_pool2d(x, 2, (2, 3), stride=2), "frac": torch.frac, "isinf": lambda x: torch.isinf(x / (x > 0)), "isnan": lambda x: torch.isnan((x > 0) / (x > 0).float()),
         "hardshrink": F.hardshrink, "softshrink": F.softshrink, "threshold": lambda x: F.threshold(x, 0.1, 2.0), "norm 1": lambda x: x.norm(1, dim=1),
         "norm 3": lambda x: x.norm(3, dim=1), "largest": lambda x: x.norm(float("inf"), dim=1), "std_mean": lambda x: torch.std_mean(x, dim=(2, 3))},
+    "angles": {
+        "asin": lambda x: torch.asin(torch.tanh(x)), "acos": lambda x: torch.acos(torch.tanh(x)), "atan": torch.atan, "asinh": torch.asinh, "acosh": lambda x: torch.acosh(x.abs() + 1),
+        "atanh": lambda x: torch.atanh(torch.tanh(x) * 0.9), "atan2": lambda x: torch.atan2(x, x[:, :1] + 0.1), "atan2 of a number": lambda x: torch.atan2(x, torch.tensor(-1.0))},
+    "order": {
+        "sort": lambda x: tuple(torch.sort(x, dim=1)), "argsort": lambda x: x.argsort(-1, descending=True), "stable": lambda x: tuple(torch.sort((x * 2).long(), dim=2, stable=True)),
+        "topk": lambda x: tuple(x.topk(2, dim=1)), "least": lambda x: tuple(x.topk(3, largest=False)), "median": lambda x: x.median(dim=1)[0], "middle": lambda x: x.median(-1, keepdim=True)[0],
+        "kthvalue": lambda x: x.kthvalue(2, dim=3)[0], "cummax": lambda x: tuple(x.cummax(1)), "cummin": lambda x: tuple(x.cummin(-1)), "cumprod": lambda x: x.cumprod(2),
+        "prod": lambda x: x.prod(1), "prod kept": lambda x: x.prod(-1, keepdim=True), "logcumsumexp": lambda x: x.logcumsumexp(3)},
+    "scattered": {
+        "scatter": lambda x: x.scatter(3, x.argsort(-1)[..., :4], x[..., :4] * 2), "value": lambda x: x.scatter(1, x.argmax(1, keepdim=True), 7.0), "added": lambda x: x.scatter_add(2, (x > 0).long(), x),
+        "one hot": lambda x: torch.zeros_like(x).scatter_(1, x.argmax(1, keepdim=True), 1.0)},
+    "sampled": {
+        **{f"{mode} {padding} {corners}": lambda x, mode=mode, padding=padding, corners=corners: F.grid_sample(x, x.permute(0, 2, 3, 1)[..., :2], mode, padding, corners)
+           for mode, padding, corners in (("bilinear", "zeros", False), ("bilinear", "border", True), ("nearest", "reflection", True), ("bilinear", "reflection", False),
+                                          ("bicubic", "zeros", True))},
+        "affine": lambda x: F.grid_sample(x, F.affine_grid(x[:, 0, :2, :3], (x.shape[0], 1, 5, 3), align_corners=False), align_corners=False),
+        "volume": lambda x: F.grid_sample(x.unflatten(2, (2, 3)), torch.stack([x[:, 0]] * 3, -1).unsqueeze(1), align_corners=True)},
+    "pools": {
+        "adaptive": lambda x: F.adaptive_max_pool2d(x, (4, 5)), "even": lambda x: F.adaptive_max_pool2d(x, (2, 6)), "one": lambda x: F.adaptive_max_pool2d(x, 1),
+        "larger": lambda x: F.adaptive_max_pool1d(x.flatten(2), 50), "volume": lambda x: F.adaptive_max_pool3d(x.unflatten(3, (2, 3)), (4, 2, 2))},
+    "pairs": {
+        "cdist": lambda x: torch.cdist(x, x * x + 1), "cdist 1": lambda x: torch.cdist(x, x[:, :, :2] + 1, p=1.0), "largest difference": lambda x: torch.cdist(x, x + 1, p=float("inf")),
+        "rrelu": F.rrelu},
+    "lines": {
+        "added": lambda x: x.index_add(1, torch.tensor([2, 0, 2]), x[:, :3], alpha=-2), "copied": lambda x: x.index_copy(2, torch.tensor([4, 1]), x[:, :, :2]),
+        "filled": lambda x: x.index_fill(-1, torch.tensor([0, 3]), 1.5)},
     "places": {
         "from the end": lambda x: x[:, torch.tensor([-1, 0])],
                "columns": put_columns, "windows": put_windows, "where": put_where, "diagonal": lambda x: x.diagonal(1, 2, 3), "windows of": lambda x: x.unfold(2, 3, 2),

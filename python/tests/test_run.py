@@ -117,7 +117,8 @@ def test_anything_with_dlpack_or_the_buffer_protocol(model):
 
 
 def test_nothing_is_copied_in_or_out():
-    # An identity's result would be the input's elements; a session reads where the caller's elements are, so what is changed there shows.
+    # An identity's result would be the input's elements; a session reads the caller's elements in place, so changes
+    # there show.
     plan = sheaf.compile({"sheaf": "1.0", "name": "scale", "inputs": {"x": {"shape": ["batch", 4]}},
                           "layers": [{"name": "y", "type": "Scale", "value": 2.0}]})
     session = sheaf.Model(plan).bind("cpu", batch=3)
@@ -261,7 +262,8 @@ def test_print_layers_print_to_pythons_stdout(capsys):
 
 
 def test_threads_run_while_a_session_runs(model):
-    """Without the GIL: another thread's Python goes on while this one is in a run, which ends only once that has printed."""
+    """Without the GIL: another thread's Python runs on while this one is in a run, which ends only once that thread has
+    printed."""
     went_on = threading.Event()
 
     class Stdout:

@@ -87,7 +87,7 @@ def test_a_rate_is_reduced_where_the_loss_stays():
         schedule.step(record["train_loss"])
     assert trainer.learning_rate == optimizer.param_groups[0]["lr"] < 2.0
     watching = sheaf.Model(compiled(module, schedule={**given, "monitor": "eval_loss"})).trainer("cpu", batch=20)
-    with pytest.raises(sheaf.Error, match="goes by eval_loss"):
+    with pytest.raises(sheaf.Error, match="follows eval_loss"):
         watching.fit([(X, LABEL.numpy())])
 
 
@@ -212,6 +212,34 @@ def test_a_loss_that_is_not_finite_names_the_layer(plan):
     assert trainer.steps == 0 and all((value == before[name]).all() for name, value in trainer.model.state_dict().items())
 
 
+def test_a_scaled_loss_tells_its_scale_and_what_was_skipped():
+    plan = compiled(net(), loss=nn.CrossEntropyLoss(reduction="sum"), loss_scale={"init_scale": 2.0 ** 127, "growth_interval": 4})
+    trainer = sheaf.Model(plan).trainer("cpu", batch=20)
+    assert trainer.loss_scale == {"scale": 2.0 ** 127, "growth_count": 0, "updates": 0, "skipped": 0}
+    record = trainer.fit([(X, LABEL)] * 12)[-1]
+    scale = trainer.loss_scale
+    assert scale["skipped"] > 0 and scale["updates"] + scale["skipped"] == trainer.steps == 12
+    assert (record["loss_scale"], record["skipped_steps"]) == (scale["scale"], scale["skipped"])
+    assert sheaf.Model(compiled(net())).trainer("cpu", batch=20).loss_scale is None
+
+
+class RootOfZero(nn.Module):
+    """A finite loss whose gradient is NaN: where x is below 0."""
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x):
+        return (self.fc(x) * torch.relu(x)).abs().sqrt()
+
+
+def test_gradients_that_stay_nan_end_the_training():
+    trainer = sheaf.Model(compiled(RootOfZero(), loss_scale={})).trainer("cpu", batch=20)
+    with pytest.raises(sheaf.Error, match="no smaller one can help"):
+        trainer.fit([(X, LABEL)] * 100)
+    assert trainer.steps == 50
+
+
 class Heads(nn.Module):
     """Several outputs of one body."""
     def __init__(self, count, positive=()):
@@ -269,7 +297,8 @@ def test_the_training_section(tmp_path):
 
 
 def test_ctrl_c_ends_a_step_cleanly():
-    """Steps in a loop; the signal comes from outside. The step that it falls into is whole, and the trainer goes on."""
+    """Steps in a loop; the signal comes from outside. The step that it interrupts is completed, and the trainer goes
+    on."""
     program = textwrap.dedent("""
         import numpy, sheaf
         plan = sheaf.compile({"sheaf": "1.0", "name": "net", "inputs": {"x": {"shape": ["batch", 64]}},

@@ -1,5 +1,7 @@
 #include "runtime/base/extent.h"
 
+#include "runtime/base/printable.h"
+
 #include <charconv>
 #include <limits>
 #include <string_view>
@@ -11,8 +13,8 @@ namespace {
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLiteralLimit = int64_t{1} << 53;
 
-// Sums and products saturate instead of wrapping: a saturated number lies outside every bound that a plan is
-// checked against, a wrapped one could look harmless.
+// Sums and products saturate instead of wrapping: a saturated number is outside every bound that a plan is checked against, a
+// wrapped one could look harmless.
 int64_t saturating_add(int64_t a, int64_t b) {
   int64_t sum;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
@@ -110,10 +112,7 @@ std::string to_string(const Extent& extent) {
 }
 
 Result<Extent> parse_extent(const std::string& text) {
-  const auto refuse = [&] {
-    const std::string shown = text.size() > 80 ? text.substr(0, 80) + "…" : text;
-    return Error("'" + shown + "' is not a size; expected a sum such as '2*batch + 1'");
-  };
+  const auto refuse = [&] { return Error(in_quotes(text) + " is not a size; expected a sum such as '2*batch + 1'"); };
   if (text.size() > 4096) return refuse();
   std::string_view rest = text;
   Extent sum;

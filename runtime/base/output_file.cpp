@@ -1,8 +1,11 @@
 // Outputs: whole under their name, or not there.
 #include "runtime/base/file.h"
 #include "runtime/base/file_place.h"
+#include "runtime/base/path_of_open_file.h"
 #include "runtime/base/temporary_name.h"
+#include "runtime/base/write_all.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -21,15 +24,9 @@ Error failure(const std::string& file, int code) {
   return Error({file, 0, 0}, std::string("can't be written: ") + std::strerror(code));
 }
 
-bool write_all(int descriptor, std::span<const std::string_view> pieces) {
-  for (std::string_view bytes : pieces) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-      if (written < 0 && errno != EINTR) return false;
-      if (written > 0) bytes.remove_prefix(static_cast<size_t>(written));
-    }
-  }
-  return true;
+/// False if that fails, with the reason in errno.
+bool write_each(int descriptor, std::span<const std::string_view> pieces) {
+  return std::ranges::all_of(pieces, [&](std::string_view bytes) { return write_all(descriptor, bytes); });
 }
 
 /// Of a regular file, or of one that isn't there yet: `name` in `folder`.
@@ -44,18 +41,18 @@ class Replacement {
     // Nobody may read what takes a private file's place before it has got that file's permissions.
     const mode_t mode = exists ? 0600 : 0666;
     Descriptor out(::openat(folder_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
-    const std::string content = "/proc/self/fd/" + std::to_string(out.get());
-    if (!out.open() || ::access(content.c_str(), F_OK) != 0) return write_named(pieces, mode, exists ? &info : nullptr);
+    const auto content = path_of_open_file(out.get());
+    if (!out.open() || !content) return write_named(pieces, mode, exists ? &info : nullptr);
     if (const int code = fill(out, pieces, exists ? &info : nullptr); code != 0) return code;
-    if (link_as(content, name_)) return 0;
-    if (errno == EEXIST) return link_and_rename(content);
+    if (link_as(*content, name_)) return 0;
+    if (errno == EEXIST) return link_and_rename(*content);
     return write_named(pieces, mode, exists ? &info : nullptr);  // some file systems make such files and link none
   }
 
  private:
   int fill(Descriptor& out, std::span<const std::string_view> pieces, const struct stat* old) {
     const bool done =
-        write_all(out.get(), pieces) && (!old || ::fchmod(out.get(), old->st_mode & 07777) == 0) && ::fsync(out.get()) == 0;
+        write_each(out.get(), pieces) && (!old || ::fchmod(out.get(), old->st_mode & 07777) == 0) && ::fsync(out.get()) == 0;
     return done ? 0 : errno;
   }
 
@@ -63,8 +60,8 @@ class Replacement {
     return ::linkat(AT_FDCWD, content.c_str(), folder_, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
   }
 
-  /// A link can't replace a file, a rename can. The name in between is always the same: whoever is killed while it is
-  /// there leaves it to the next one, who takes it away. Two at once do no harm, as each links a whole file: who finds
+  /// A link can't replace a file, a rename can. The name in between is always the same: a process that is killed while it
+  /// exists leaves it to the next one, which removes it. Two at once do no harm, as each links a whole file: the one that finds
   /// the name gone begins again.
   int link_and_rename(const std::string& content) {
     const std::string between = temporary_name(name_, "new");
@@ -142,7 +139,7 @@ Result<void> write_file_atomically(const std::string& file, std::span<const std:
   if (exists && S_ISDIR(info.st_mode)) return failure(file, EISDIR);
   if (exists && !S_ISREG(info.st_mode)) {
     SHEAF_ASSIGN(auto out, open_output(file, 0));
-    return write_all(out.get(), pieces) ? Result<void>() : Result<void>(failure(file, errno));
+    return write_each(out.get(), pieces) ? Result<void>() : Result<void>(failure(file, errno));
   }
   SHEAF_ASSIGN(auto target, behind_links(file));
   const std::filesystem::path path = target, parent = path.parent_path();

@@ -80,4 +80,12 @@ std::string shortened(std::string_view text) {
   return printable(without_middle(words, kText));
 }
 
+std::string in_quotes(std::string_view text) {
+  constexpr size_t kMost = 80;
+  if (text.size() <= kMost) return "'" + std::string(text) + "'";
+  size_t head = kMost;
+  while (head > 0 && continues(text[head])) --head;
+  return "'" + std::string(text.substr(0, head)) + "…'";
+}
+
 }  // namespace sheaf

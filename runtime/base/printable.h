@@ -13,4 +13,7 @@ std::string printable(std::string_view text, bool tabs = false);
 /// The same for text that may be very long: leaves out the middle of words above 200 bytes, and of texts above 4,000 bytes.
 std::string shortened(std::string_view text);
 
+/// 'text', for names and values that a message repeats: the first 80 bytes of a longer one, up to a whole character, and "…".
+std::string in_quotes(std::string_view text);
+
 }  // namespace sheaf

@@ -10,12 +10,12 @@ namespace {
 
 bool overlap_in_time(const ArenaBuffer& a, const ArenaBuffer& b) { return a.begin < b.end && b.begin < a.end; }
 
-/// Places buffers one by one, each into the smallest gap that holds it between those already placed that live at
-/// the same time, or above them all.
+/// Places buffers one by one, each into the smallest gap that holds it between those already placed that live at the same time,
+/// or above them all.
 ArenaSolution place(const ArenaProblem& problem, const std::vector<size_t>& order, size_t give_up_at) {
   struct Placed {
     size_t offset, end;   // in bytes
-    int64_t from, until;  // when it lives; here, since this loop takes most of the planner's time
+    int64_t from, until;  // its lifetime; stored here, since this loop takes most of the planner's time
   };
   ArenaSolution solution;
   solution.offsets.assign(problem.buffers.size(), 0);
@@ -91,7 +91,7 @@ Result<void> verify(const ArenaProblem& problem, const ArenaSolution& solution) 
     if (solution.offsets[i] % problem.alignment != 0) return Error("arena: buffer " + std::to_string(i) + " is misaligned");
     if (buffers[i].bytes == 0 || buffers[i].begin == buffers[i].end) continue;
     if (solution.offsets[i] + arena_size(buffers[i].bytes, problem.alignment) > solution.bytes) {
-      return Error("arena: buffer " + std::to_string(i) + " lies beyond the end");
+      return Error("arena: buffer " + std::to_string(i) + " is beyond the end");
     }
     order.push_back(i);
   }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <utility>
 
 namespace sheaf {
 
@@ -19,11 +20,15 @@ class ArenaPool {
   /// Whether take() would reuse the present memory.
   bool has(const Device& device, LaneId lane, size_t bytes) const;
 
+  /// Notes who uses the memory from now on. False: somebody else has used it since `user` did.
+  bool use(const void* user) { return std::exchange(user_, user) == user; }
+
  private:
   struct Arena {
     std::weak_ptr<void> memory;
     size_t bytes = 0;
   };
+  const void* user_ = nullptr;
   std::map<std::pair<const Device*, LaneId>, Arena> arenas_;  ///< by lane
 };
 

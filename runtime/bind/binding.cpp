@@ -7,6 +7,7 @@
 #include "runtime/machine/tick_clock.h"
 #include "sheaf/trace.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <set>
@@ -14,7 +15,7 @@
 namespace sheaf {
 namespace {
 
-/// What a rank tells the others of a run that failed: the first byte of its message. Behind `failed` stands why.
+/// The status a rank sends to the others after a run: the first byte of its message. The reason follows `failed`.
 enum class Outcome : char { fine, loss_not_finite, failed };
 
 /// PyTorch's warning, once per process as there.
@@ -59,6 +60,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->batch_ = request.batch;
   binding->trains_ = !request.program.updates.empty();
   binding->parts_ = parts_of(request);
+  binding->pool_ = request.arenas;
   const BindContext context{request.plan,          request.program,  *request.devices,      request.kernels,
                             *request.store,        request.batch,    request.fast_numerics, request.explain,
                             request.deterministic, request.deadline, request.observe,       parts_of(request)};
@@ -98,9 +100,11 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
     return Error("the system gives no more threads; " + std::to_string(request.devices->lanes().size()) +
                  " lanes need one each");
   }
+  for (LaneId lane : request.devices->lanes())
+    for (const AheadCopy& copy : binding->executor_->lane(lane).ahead) binding->ahead_.push_back(copy.input);
   binding->gathers_scalars_ = planned.program.gathers_scalars;
   SHEAF_TRY(request.store->evaluate());
-  // Whatever a training program reads besides variables is made now: no weight changes it.
+  // Everything a training program reads besides variables is made now: no weight changes it.
   binding->needed_ = binding->trains_ ? 0 : request.store->work();
   return binding;
 }
@@ -157,13 +161,30 @@ Result<void> Binding::prepare_weights() {
 }
 
 Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink,
-                          Trace* trace) {
+                          Trace* trace, std::span<const void* const> next) {
   loss_not_finite_ = false;
   SHEAF_TRY(take_buffers(inputs, outputs));
   if (gathers_scalars_) warn_of_scalars();
-  if (!(trace ? traced_run(sink, *trace) : executor_->run(sink))) return failed_run();
+  const Ahead ahead = ahead_of(inputs, next);
+  if (!(trace ? traced_run(sink, *trace, ahead) : executor_->run(sink, {}, RunPart::whole, ahead))) return failed_run();
+  if (!ahead.next.empty()) came_.assign(next.begin(), next.end());
   note_updates();
   return {};
+}
+
+void Binding::forget_what_came() {
+  came_.clear();
+  if (pool_) pool_->use(this);
+}
+
+Ahead Binding::ahead_of(std::span<const void* const> inputs, std::span<const void* const> next) {
+  const bool own = !pool_ || pool_->use(this);
+  if (ahead_.empty()) return {};
+  Ahead ahead;
+  ahead.came = own && !came_.empty() && std::ranges::all_of(ahead_, [&](size_t i) { return came_[i] == inputs[i]; });
+  came_.clear();
+  if (next.size() == inputs.size()) ahead.next = next;
+  return ahead;
 }
 
 Result<void> Binding::run_part(RunPart part, std::span<const void* const> inputs, std::span<void* const> outputs,
@@ -175,6 +196,7 @@ Result<void> Binding::run_part(RunPart part, std::span<const void* const> inputs
     SHEAF_TRY(
         buffers_.take({{parts_.inputs, this->inputs().size()}, {parts_.outputs, this->outputs().size()}}, inputs, outputs));
   }
+  forget_what_came();
   if (!executor_->run(sink, {}, part)) return error();
   return {};
 }
@@ -185,16 +207,16 @@ void Binding::note_updates() {
   store_->changed();
 }
 
-bool Binding::traced_run(const PrintSink* sink, Trace& trace) {
+bool Binding::traced_run(const PrintSink* sink, Trace& trace, const Ahead& ahead) {
   if (!recording_ || recording_->owner() != trace.identity())
     recording_ = trace.add(traced_program(*plan_, *program_, batch_, *devices_, info_, *executor_, trace.devices()));
   const auto times = recording_->begin();
-  CallLog* calls = nullptr;  // those of a kind share one
+  CallLog* calls = nullptr;  // devices of one kind share one
   for (LaneId lane : devices_->lanes())
     if (!calls) calls = devices_->device(lane).call_log();
   if (calls) calls->start();
   const int64_t begin = ticks();
-  const bool done = executor_->run(sink, times);
+  const bool done = executor_->run(sink, times, RunPart::whole, ahead);
   const int64_t end = ticks();
   const auto noted = calls ? calls->stop() : std::span<const CallLog::Call>();
   if (done) recording_->commit(begin, end, noted);
@@ -225,6 +247,7 @@ Error Binding::failed_run() {
 
 Result<std::string> Binding::first_not_finite(std::span<const void* const> inputs, std::span<void* const> outputs) {
   SHEAF_TRY(take_buffers(inputs, outputs));
+  forget_what_came();
   auto first = results_.run(*executor_, *devices_);
   if (!first) return executor_->device_failure() ? error() : first.error();
   return *first ? info_.operations[first->index()].layer : std::string();
@@ -232,6 +255,7 @@ Result<std::string> Binding::first_not_finite(std::span<const void* const> input
 
 Result<void> Binding::observe(std::span<const void* const> inputs, std::span<void* const> outputs, const Observer& look) {
   SHEAF_TRY(take_buffers(inputs, outputs));
+  forget_what_came();
   const auto done = observation_.run(*executor_, look);
   note_updates();
   return done && *done ? Result<void>() : error();

@@ -79,8 +79,11 @@ class Binding {
   /// their element size, outputs apart from each other and from the inputs. Addresses that are the same as in the
   /// last run cost nothing. `sink` takes printed lines (null: stdout), `trace` the operations' times. Errors: weights were
   /// never set, another number of buffers, a misaligned or missing one, a failure in a replica ("replica i on device d: …").
+  ///
+  /// `next`: the inputs of the next run, which stay as they are until then; a training program brings those that are large to
+  /// asynchronous devices while this run goes on. A next run with other addresses is as if there had been no `next`. None: empty.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink = nullptr,
-                   Trace* trace = nullptr);
+                   Trace* trace = nullptr, std::span<const void* const> next = {});
 
   /// For a binding made with `first_outputs`: runs the first part, which takes all inputs but the targets and gives the first
   /// outputs; or the second, which must come after it, takes the targets and gives the rest. In between, the caller's buffers
@@ -118,7 +121,11 @@ class Binding {
   /// After a successful run of a training program.
   void note_updates();
   /// A run whose operations' times go to `trace`.
-  bool traced_run(const PrintSink* sink, Trace& trace);
+  bool traced_run(const PrintSink* sink, Trace& trace, const Ahead& ahead);
+  /// Memory is used otherwise: what came ahead is lost.
+  void forget_what_came();
+  /// What comes ahead of the run of `inputs`, and during it.
+  Ahead ahead_of(std::span<const void* const> inputs, std::span<const void* const> next);
   TensorPlace place_of(TensorSpec spec, void* data, LaneId lane);
 
   std::shared_ptr<const DeviceSet> devices_;
@@ -139,8 +146,11 @@ class Binding {
   InstanceId guard_;                   ///< the check of the loss
   InstanceId agreed_;                  ///< in a world, where this rank learns whether some rank's run has failed
   const Executable* agreement_ = nullptr;
-  std::vector<NodeId> updated_;  ///< variables that a run gives new values
-  bool trains_ = false;          ///< the program has updates
+  std::vector<NodeId> updated_;      ///< variables that a run gives new values
+  bool trains_ = false;              ///< the program has updates
+  std::vector<size_t> ahead_;        ///< inputs that may come ahead
+  std::vector<const void*> came_;    ///< their addresses, by input, in the last run; empty: none came
+  std::shared_ptr<ArenaPool> pool_;  ///< whose arenas other bindings use too; null: nobody does
   RunParts parts_;
   std::unique_ptr<Executor> executor_;
   std::shared_ptr<Recording> recording_;  ///< of the trace that the last traced run went to

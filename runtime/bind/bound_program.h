@@ -46,6 +46,9 @@ struct Tensor {
   LaneId lane = kHostLane;
   Place place = {};
   std::vector<InstanceId> writers = {};  ///< must be done before this can be read
+  /// Planned memory of the same size, for an input that comes ahead: runs take turns with the two, and both last as long as the
+  /// binding. None: its memory is free when nobody reads it any more.
+  TensorId twin = {};
 
   /// Null if it is elsewhere.
   template <typename Kind>
@@ -70,9 +73,11 @@ struct InstanceKinds {
     std::shared_ptr<const Selection> selection;  ///< Prepared::selection
   };
   struct LibraryCall : Call {};  ///< a step that is an operation of a library
-  struct KernelCall : Call {};   ///< a step that is a generated kernel
-  struct Reorder : Call {};      ///< its operand in another format, for `step`
-  struct Check : Call {};        ///< of the loss
+  struct KernelCall : Call {     ///< a step that is a generated kernel
+    std::string kernel;          ///< the step's, or the one that reads an operand in a narrower type
+  };
+  struct Reorder : Call {};  ///< its operand in another format, for `step`
+  struct Check : Call {};    ///< of the loss
   /// A device's part in an operation among several (Instance::collective).
   struct Collective : Call {
     CollectiveRequest::Kind kind = CollectiveRequest::broadcast;
@@ -92,6 +97,7 @@ struct InstanceKinds {
     size_t source_offset = 0, target_offset = 0;  ///< bytes into the tensors
     bool placeable = false;                       ///< a whole tensor to one run of bytes: it could be made there instead
     bool left_out = false;                        ///< and it is: its source's writers write its target
+    bool ahead = false;                           ///< of the caller's data, to a tensor with a twin: during the run before
   };
   /// Several of the caller's buffers into one tensor.
   struct Fetch {
@@ -191,6 +197,9 @@ struct BindContext {
   bool observe = false;  ///< Binding::observe() will be called
   RunParts parts = {};
   const Choices* choices = nullptr;  ///< PrepareRequest::choices
+
+  /// The caller may give a run's data during the run before: those of a whole training step.
+  bool brings_ahead() const { return &program == &plan.train && parts.outputs == 0; }
 
   const Step& step(StepId id) const { return program.steps[id.index()]; }
   const Value& value(ValueId id) const { return program.values[id.index()]; }

@@ -10,7 +10,7 @@
 namespace sheaf {
 namespace {
 
-/// A candidate for each of some operations; what the cache says for the others.
+/// A candidate for each of some operations; the cache decides for the others.
 class Assignment final : public Choices {
  public:
   explicit Assignment(const ChoiceCache& cache) : cache_(&cache) {}
@@ -27,8 +27,8 @@ class Assignment final : public Choices {
 /// An operation to be chosen for.
 struct Open {
   std::string key;
-  std::vector<Selection::Candidate> candidates;  ///< by the model's seconds
-  double model_seconds = 0;                      ///< of all its instances, by what the model takes
+  std::vector<Selection::Candidate> candidates;  ///< ordered by the model's seconds
+  double model_seconds = 0;                      ///< of all its instances, according to the model
 };
 
 class CandidateSearch {
@@ -53,8 +53,8 @@ class CandidateSearch {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr double kQuickSeconds = 1, kQuickShareOfMeasuring = 0.8;
-  static constexpr double kHopeless = 3;  ///< times the least, by the model: not measured in a hurry
-  static constexpr double kGain = 0.99;   ///< of the program's time, that is worth another choice
+  static constexpr double kHopeless = 3;  ///< relative to the least, by the model: not measured in a hurry
+  static constexpr double kGain = 0.99;   ///< of the program's time, that justifies another choice
 
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
   bool over(double share) const { return !full_ && elapsed() > share * kQuickSeconds; }
@@ -84,8 +84,8 @@ class CandidateSearch {
     return std::move(binding.program);
   }
 
-  /// Plans with everybody's first candidate, with everybody's second, …, and measures for one operation after another, the dearest first, what
-  /// these plans compute it by, in turns.
+  /// Makes plans with everybody's first candidate, with everybody's second, …, and measures, for one operation after another
+  /// and the most expensive first, what these plans compute it with, in turns.
   Result<void> measure_all() {
     size_t rounds = 0;
     for (const Open& open : open_) rounds = std::max(rounds, open.candidates.size());
@@ -101,10 +101,12 @@ class CandidateSearch {
       programs.push_back(std::move(program));
     }
     std::map<std::string, std::map<std::string, Planned>> by_key;  // and by candidate
+    std::map<std::string, LaneId> lanes;                           // an operation runs on the lane that it was prepared for
     for (const BoundProgram& program : programs)
       for (const Instance& instance : program.instances)
         if (const Selection* selection = selection_of(instance))
-          by_key[selection->key].emplace(selection->name(), Planned{&program, &instance});
+          if (lanes.emplace(selection->key, instance.lane).first->second == instance.lane)
+            by_key[selection->key].emplace(selection->name(), Planned{&program, &instance});
     for (const Open& open : open_) {
       if (over(kQuickShareOfMeasuring)) break;
       std::vector<Planned> abreast;
@@ -115,16 +117,17 @@ class CandidateSearch {
     return {};
   }
 
-  /// Not what is on a device that isn't there, or whose memory isn't the host's.
+  /// Excludes operations on a device that is absent, or another process's.
   bool measurable(const Instance& instance) const {
-    return context_.devices.device(instance.lane).info().shares_host_memory && instance.call()->executable;
+    const Device& device = context_.devices.device(instance.lane);
+    return device.info().planned.empty() && !elsewhere(device) && instance.call()->executable;
   }
 
   Result<void> measure(std::span<const Planned> abreast) {
     return times_.measure(abreast, full_ ? 5 : 2, [this] { return over(kQuickShareOfMeasuring); });
   }
 
-  /// Of all operations to be chosen for, and of all reorders. What wasn't measured is as the model has it, beside what was.
+  /// For all operations to be chosen for, and all reorders. Unmeasured times are the model's, scaled to the measured ones.
   Result<double> seconds_of(const BoundProgram& program) {
     constexpr double kBytesPerSecond = 20e9;
     double sum = 0;
@@ -154,7 +157,7 @@ class CandidateSearch {
 
   bool measured(const Open& open, const std::string& candidate) const { return times_.known(open.key, candidate); }
 
-  /// The fastest by itself; `preferred` where that is measured.
+  /// The fastest by itself; `preferred` if that was measured.
   Assignment fastest(const std::string& preferred) const {
     Assignment assignment = best_;
     for (const Open& open : open_) {

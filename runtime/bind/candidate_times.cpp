@@ -10,7 +10,7 @@ namespace {
 
 std::string name_of_time(const std::string& key, const std::string& candidate) { return candidate + "\n" + key; }
 
-/// What is measured is told apart by this: an operation by its key and candidate, a reorder by its layouts.
+/// The identity of a measurement: an operation's key and candidate, or a reorder's layouts.
 std::string name_of_time(const BoundProgram& program, const DeviceSet& devices, const Instance& instance) {
   const Instance::Call& call = *instance.call();
   if (call.selection) return name_of_time(call.selection->key, call.selection->name());
@@ -25,7 +25,7 @@ std::string name_of_time(const BoundProgram& program, const DeviceSet& devices, 
   return name;
 }
 
-/// 32-bit words whose upper halves are bf16 numbers from 1/2 to 1, and the lower ones too.
+/// 32-bit words whose upper and lower halves are bf16 numbers from 1/2 to 1.
 void fill_with_numbers(char* memory, size_t bytes) {
   constexpr size_t kPattern = 1 << 14;
   static const std::vector<uint32_t> pattern = [] {
@@ -41,7 +41,7 @@ void fill_with_numbers(char* memory, size_t bytes) {
     std::memcpy(memory + at, pattern.data(), std::min(kPattern * 4, bytes - at));
 }
 
-/// Seconds since an unknown moment; of the thread's own work where it works alone, so that other programs don't count.
+/// Seconds since an unknown moment; of the thread's own work if it works alone, so that other programs don't count.
 double seconds_now(bool alone) {
   timespec time{};
   clock_gettime(alone ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
@@ -56,16 +56,30 @@ TrialMemory::~TrialMemory() {
   if (memory_) device_->release(memory_);
 }
 
-Result<char*> TrialMemory::room(size_t bytes, bool numbers) {
+Result<char*> TrialMemory::room(size_t bytes, bool numbers, Queue& queue) {
   if (memory_ && bytes_ >= bytes) return memory_;
   if (memory_) device_->release(memory_);
   memory_ = nullptr;
   SHEAF_ASSIGN(void* const memory, device_->allocate(bytes));
   memory_ = static_cast<char*>(memory);
   bytes_ = bytes;
-  if (numbers) fill_with_numbers(memory_, bytes_);
-  else std::memset(memory_, 0, bytes_);  // so that no run meets a page for the first time
+  SHEAF_TRY(fill(numbers, queue));
   return memory_;
+}
+
+Result<void> TrialMemory::fill(bool numbers, Queue& queue) {
+  if (device_->info().shares_host_memory) {
+    if (numbers) fill_with_numbers(memory_, bytes_);
+    else std::memset(memory_, 0, bytes_);  // so that no run touches a page for the first time
+    return {};
+  }
+  constexpr size_t kPiece = size_t{8} << 20;
+  std::vector<char> piece(std::min(kPiece, bytes_));
+  if (numbers) fill_with_numbers(piece.data(), piece.size());
+  queue.begin_run();
+  for (size_t at = 0; at < bytes_; at += piece.size())
+    queue.copy(memory_ + at, piece.data(), {std::min(piece.size(), bytes_ - at), 1, 0, 0});
+  return queue.synchronize();
 }
 
 const double* CandidateTimes::known(const std::string& key, const std::string& candidate) const {
@@ -85,8 +99,8 @@ Result<std::vector<void*>> CandidateTimes::buffers_of(Trial& trial, const Planne
     for (TensorId id : ids) bytes += rounded(tensors[id].spec.bytes);
     return bytes;
   };
-  SHEAF_ASSIGN(char* input, trial.inputs.room(bytes_of(planned.instance->inputs), /*numbers=*/true));
-  SHEAF_ASSIGN(char* output, trial.outputs.room(bytes_of(planned.instance->outputs), /*numbers=*/false));
+  SHEAF_ASSIGN(char* input, trial.inputs.room(bytes_of(planned.instance->inputs), /*numbers=*/true, *trial.queue));
+  SHEAF_ASSIGN(char* output, trial.outputs.room(bytes_of(planned.instance->outputs), /*numbers=*/false, *trial.queue));
   std::vector<void*> buffers;
   for (TensorId id : planned.instance->inputs) {
     buffers.push_back(input);
@@ -99,24 +113,44 @@ Result<std::vector<void*>> CandidateTimes::buffers_of(Trial& trial, const Planne
   return buffers;
 }
 
+Result<CandidateTimes::Trial*> CandidateTimes::trial_of(LaneId lane) {
+  Device& device = devices_.device(lane);
+  auto& trial = trials_[{device.memory_space(), devices_.threads(lane)}];
+  if (!trial) {
+    SHEAF_ASSIGN(auto queue, device.open_queue(devices_.threads(lane)));
+    trial = std::make_unique<Trial>(device, std::move(queue));
+  }
+  return trial.get();
+}
+
+Result<double> CandidateTimes::seconds_of(Queue& queue, const Instance::Call& call, const std::vector<void*>& buffers,
+                                          void* scratch, bool alone) {
+  const bool on_device = queue.times_work();
+  queue.begin_run();
+  const double begin = seconds_now(alone);
+  if (on_device) queue.begin_timed();
+  queue.launch(*call.executable, buffers.data(), scratch);
+  if (on_device) queue.end_timed();
+  SHEAF_TRY(queue.synchronize());
+  if (!on_device) return seconds_now(alone) - begin;
+  WorkTimes times;
+  SHEAF_TRY(queue.work_times({&times, 1}));
+  return scale_.fix().seconds(times.done - times.begin);
+}
+
 Result<void> CandidateTimes::measure(std::span<const Planned> abreast, int turns, const std::function<bool()>& over) {
   if (abreast.empty()) return {};
   const LaneId lane = abreast.front().instance->lane;
-  Device& device = devices_.device(lane);
-  auto& trial = trials_[device.memory_space()];
-  if (!trial) trial = std::make_unique<Trial>(device);
-  const bool alone = device.info().uses_host_cores && !device.info().asynchronous && devices_.threads(lane) == 1;
-  SHEAF_ASSIGN(const auto queue, device.open_queue(devices_.threads(lane)));
+  const DeviceInfo& info = devices_.device(lane).info();
+  SHEAF_ASSIGN(Trial * trial, trial_of(lane));
+  const bool alone = info.uses_host_cores && !info.asynchronous && devices_.threads(lane) == 1;
   for (int turn = 0; turn <= turns && (turn <= 1 || !over()); ++turn) {
     for (const Planned& planned : abreast) {
-      // Memory may have moved when a larger operation came.
+      // Memory may have moved when a larger operation was added.
       SHEAF_ASSIGN(const auto buffers, buffers_of(*trial, planned));
       const Instance::Call& call = *planned.instance->call();
-      SHEAF_ASSIGN(char* scratch, trial->scratch.room(call.scratch_bytes, /*numbers=*/false));
-      const double begin = seconds_now(alone);
-      queue->launch(*call.executable, buffers.data(), scratch);
-      SHEAF_TRY(queue->synchronize());
-      const double seconds = seconds_now(alone) - begin;
+      SHEAF_ASSIGN(char* scratch, trial->scratch.room(call.scratch_bytes, /*numbers=*/false, *trial->queue));
+      SHEAF_ASSIGN(const double seconds, seconds_of(*trial->queue, call, buffers, scratch, alone));
       double& best = seconds_[name_of_time(*planned.program, devices_, *planned.instance)];
       best = turn <= 1 ? seconds : std::min(best, seconds);
     }

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "runtime/bind/bound_program.h"
+#include "runtime/machine/tick_clock.h"
 
 #include <functional>
 #include <map>
 #include <span>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sheaf {
@@ -18,10 +21,13 @@ class TrialMemory {
   ~TrialMemory();
   TrialMemory(const TrialMemory&) = delete;
   TrialMemory& operator=(const TrialMemory&) = delete;
-  /// At least `bytes`. `numbers`: filled with numbers from 1/2 to 1, as f32 or bf16, replacing old contents; else any bytes.
-  Result<char*> room(size_t bytes, bool numbers);
+  /// At least `bytes`. `numbers`: filled with numbers from 1/2 to 1, as f32 or bf16, replacing old contents; else any bytes. `queue`:
+  /// of the device, which has nothing to do.
+  Result<char*> room(size_t bytes, bool numbers, Queue& queue);
 
  private:
+  Result<void> fill(bool numbers, Queue& queue);
+
   Device* device_;
   char* memory_ = nullptr;
   size_t bytes_ = 0;
@@ -33,7 +39,7 @@ struct Planned {
   const Instance* instance;
 };
 
-/// Runs operations on the lanes' devices, which share the host's memory, and keeps their times by key.
+/// Runs operations on the lanes' devices and keeps their times by key: where a queue can tell, the device's time.
 class CandidateTimes {
  public:
   explicit CandidateTimes(const DeviceSet& devices) : devices_(devices) {}
@@ -47,15 +53,22 @@ class CandidateTimes {
   Result<void> measure(std::span<const Planned> abreast, int turns, const std::function<bool()>& over);
 
  private:
-  /// Of one memory: what is read, what is written, scratch.
+  /// Of one memory and number of threads: bytes to read, bytes to write, scratch.
   struct Trial {
-    explicit Trial(Device& device) : inputs(device), outputs(device), scratch(device) {}
+    Trial(Device& device, std::unique_ptr<Queue> queue)
+        : inputs(device), outputs(device), scratch(device), queue(std::move(queue)) {}
     TrialMemory inputs, outputs, scratch;
+    std::unique_ptr<Queue> queue;
   };
+  Result<Trial*> trial_of(LaneId lane);
+  /// Seconds of one run. `alone`: of the thread's own work.
+  Result<double> seconds_of(Queue& queue, const Instance::Call& call, const std::vector<void*>& buffers, void* scratch,
+                            bool alone);
   Result<std::vector<void*>> buffers_of(Trial& trial, const Planned& planned) const;
 
   const DeviceSet& devices_;
-  std::map<int, std::unique_ptr<Trial>> trials_;  ///< by memory
+  std::map<std::pair<int, int>, std::unique_ptr<Trial>> trials_;
+  TickScale scale_;
   std::map<std::string, double> seconds_;
 };
 

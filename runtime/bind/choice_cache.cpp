@@ -6,17 +6,16 @@
 #include "runtime/plan/sha256.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 
 namespace sheaf {
 namespace {
 
 constexpr int kCacheVersion = 1;
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+constexpr uint64_t kMostFileBytes = uint64_t{64} << 20;
 using KnownChoices = std::map<std::string, KnownChoice, std::less<>>;
 
-/// All that a measurement depends on but the operation.
+/// Everything a measurement depends on except the operation.
 std::string machine_of(const DeviceInfo& cpu) {
   return name_and_version() + ", " + cpu.library + ", " + cpu.model + ", " + cpu.isa;
 }
@@ -47,7 +46,7 @@ Result<KnownChoices> parse(const std::string& text, const std::string& machine) 
 }
 
 Result<KnownChoices> read(const std::string& file, const std::string& machine) {
-  SHEAF_ASSIGN(const auto text, read_file(file, kMostBytes));
+  SHEAF_ASSIGN(const auto text, read_file(file, kMostFileBytes));
   return parse(text, machine);
 }
 
@@ -64,17 +63,6 @@ std::string text_of(const KnownChoices& known, const std::string& machine) {
 
 }  // namespace
 
-std::string ChoiceCache::user_folder() {
-  const auto set = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value ? value : "";
-  };
-  if (const std::string folder = set("SHEAF_CACHE"); !folder.empty()) return folder;
-  if (const std::string folder = set("XDG_CACHE_HOME"); !folder.empty()) return folder + "/sheaf";
-  if (const std::string folder = set("HOME"); !folder.empty()) return folder + "/.cache/sheaf";
-  return "";
-}
-
 ChoiceCache ChoiceCache::open(const DeviceInfo& cpu, const std::string& folder) {
   ChoiceCache cache;
   cache.machine_ = machine_of(cpu);
@@ -83,7 +71,7 @@ ChoiceCache ChoiceCache::open(const DeviceInfo& cpu, const std::string& folder) 
     return cache;
   }
   cache.folder_ = folder;
-  cache.file_ = folder + "/cpu-choices-" + sha256(cache.machine_).substr(0, 16) + ".json";
+  cache.file_ = folder + "/choices-" + sha256(cache.machine_).substr(0, 16) + ".json";
   std::error_code error;
   if (!std::filesystem::exists(cache.file_, error) && !error) return cache;
   auto known = read(cache.file_, cache.machine_);

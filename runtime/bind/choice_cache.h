@@ -22,8 +22,6 @@ class ChoiceCache final : public Choices {
   /// For the machine whose CPU is `cpu`, in `folder`; "": only in memory. A missing file counts as empty; so does an unusable
   /// one, and problem() says why.
   static ChoiceCache open(const DeviceInfo& cpu, const std::string& folder);
-  /// $SHEAF_CACHE, else $XDG_CACHE_HOME/sheaf, else ~/.cache/sheaf; "" if none of them is set.
-  static std::string user_folder();
 
   const std::string& file() const { return file_; }
   const std::string& problem() const { return problem_; }
@@ -33,7 +31,7 @@ class ChoiceCache final : public Choices {
   const KnownChoice* find(std::string_view key) const;
   void put(const std::string& key, KnownChoice known) { known_[key] = std::move(known); }
   /// Writes the new entries beside those that others have written meanwhile, which then become known here. `replace`:
-  /// overwrites them too. the file can't be written.
+  /// overwrites them too. Errors: the file can't be written.
   Result<void> save(bool replace);
 
  private:

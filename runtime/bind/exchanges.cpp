@@ -3,6 +3,7 @@
 #include "runtime/plan/op_list.h"
 
 #include <algorithm>
+#include <set>
 
 namespace sheaf {
 namespace {
@@ -48,7 +49,7 @@ class ExchangeSearch {
            program_.planned(instance.outputs[0]);
   }
 
-  /// The last instance that makes a tensor; none: it is there.
+  /// The last instance that makes a tensor; none if the tensor is there from the start.
   InstanceId ready(TensorId of) const {
     const auto& writers = tensor(of).writers;
     return writers.empty() ? InstanceId() : *std::max_element(writers.begin(), writers.end());
@@ -57,7 +58,7 @@ class ExchangeSearch {
   void find(StepId step, std::map<Kinship, std::vector<Exchange>>& kin) const {
     const Op op = context_.step(step).op;
     auto copies = copies_[step];
-    // An all_reduce's copies of the sum are made in the step: they are no part of what is brought together.
+    // An all_reduce's copies of the sum are made in the step: they don't count as operands brought together.
     if (op == Op::all_reduce && !sums_[step]) return;
     if (op == Op::all_reduce)
       std::erase_if(copies, [&](InstanceId copy) { return instance(copy).inputs[0] == instance(sums_[step]).outputs[0]; });
@@ -85,9 +86,11 @@ class ExchangeSearch {
     kin[{kind, lanes, tensor(near_end(program_, kind, copies[0])).spec.dtype}].push_back(std::move(exchange));
   }
 
-  /// One device each, of the same kind, and all of them work by themselves. A device that has two lanes takes no part:
-  /// nothing orders what they launch, and operations among devices must come in one order on each device.
+  /// One device each, of the same kind, and all of them asynchronous. A device with two lanes takes no part: nothing orders
+  /// what they launch, and operations among devices must come in one order on each device. Nor does one that brings the parts of
+  /// several shards: those are copied.
   bool distinct(const std::vector<LaneId>& lanes) const {
+    if (std::set<LaneId>(lanes.begin(), lanes.end()).size() < lanes.size()) return false;
     for (LaneId lane : lanes) {
       const Device& device = context_.devices.device(lane);
       if (!device.info().asynchronous || device.info().kind != context_.devices.device(lanes[0]).info().kind) return false;
@@ -98,7 +101,7 @@ class ExchangeSearch {
     return true;
   }
 
-  /// A step's sum adds the root's own part, which nobody else reads, and what `copies` bring.
+  /// A step's sum adds the root's own part, which nobody else reads, and the parts that `copies` bring.
   bool sums_in_place(StepId step, const std::vector<InstanceId>& copies) const {
     if (!sums_[step]) return false;
     const Instance& sum = instance(sums_[step]);
@@ -115,7 +118,7 @@ class ExchangeSearch {
   const BindContext& context_;
   IdVector<StepId, std::vector<InstanceId>> copies_;  ///< copies of whole tensors to planned memory
   IdVector<StepId, InstanceId> sums_;
-  IdVector<TensorId, int> readers_;  ///< by root: how many operands lie in it
+  IdVector<TensorId, int> readers_;  ///< by root: how many operands are in it
 };
 
 }  // namespace

@@ -15,18 +15,17 @@ bool has_pattern(const Step& step, std::string_view pattern) {
   return step.op == Op::kernel && found != step.attributes.end() && found->is_string() && found->get<std::string>() == pattern;
 }
 
-/// The value that `role` names; none: the step has none.
-ValueId operand(const Step& step, std::string_view role) {
-  const auto found = std::find(step.roles.begin(), step.roles.end(), role);
-  return found == step.roles.end() ? ValueId() : ValueId(step.inputs[static_cast<size_t>(found - step.roles.begin())]);
-}
-
 void take_in(Step& step, const Step& other) {
   if (!other.layer.empty() && other.layer != step.layer) step.fused.push_back(other.layer);
   step.fused.insert(step.fused.end(), other.fused.begin(), other.fused.end());
 }
 
 }  // namespace
+
+ValueId operand(const Step& step, std::string_view role) {
+  const auto found = std::find(step.roles.begin(), step.roles.end(), role);
+  return found == step.roles.end() ? ValueId() : ValueId(step.inputs[static_cast<size_t>(found - step.roles.begin())]);
+}
 
 NormFusions::NormFusions(const Program& program) : makers_(program.values.size()), readers_(program.values.size()) {
   const IdRange<StepId> steps(program.steps.size());
@@ -89,7 +88,7 @@ void NormFusions::drop_bias(const Program& program, StepId norm) {
   const ValueId bias = operand(conv, "bias");
   if (conv.op != Op::conv || !bias || operand(conv, "residual") || conv.attributes.contains("activation")) return;
   if (!(conv.place == step.place)) return;
-  // Nobody else may see x, and the gradient must know that its mean is of x with the bias.
+  // No other step may see x, and the gradient must know that its mean is of x with the bias.
   std::vector<StepId> norms = {norm};
   for (StepId reader : readers_[x]) {
     if (reader == norm) continue;
@@ -104,10 +103,10 @@ void NormFusions::drop_bias(const Program& program, StepId norm) {
   plain.step.roles.erase(plain.step.roles.begin() + role);
   plain.step.inputs.erase(plain.step.inputs.begin() + role);
   plain.step.notes.push_back(
-      "without its bias, which the batch norm behind it would take away again: there it is added to the mean alone");
+      "without its bias, which the batch norm behind it would remove again: it is added to the mean there instead");
   fused_[maker] = std::move(plain);
   for (StepId one : norms) {
-    // A gradient may be done where the one before it stood.
+    // A gradient may be computed where the one before it was.
     const auto covered = covered_.find(one);
     const StepId place = covered == covered_.end() ? one : covered->second;
     NormFusion& fusion = fused_.try_emplace(place, NormFusion{step_of(program, one), one, norm}).first->second;
@@ -148,7 +147,8 @@ void NormFusions::fuse_backward(const Program& program, StepId gradient) {
   NormFusion& forward = found->second;
   if (forward.step.inputs[0] != x.number() || forward.step.outputs[0] != before.inputs.back()) return;
   for (int input : step.inputs) {
-    if (input != dy.number() && makers_[ValueId(input)] >= relu) return;  // it isn't there yet when the ReLU's gradient is made
+    if (input != dy.number() && makers_[ValueId(input)] >= relu)
+      return;  // it isn't there yet when the ReLU's gradient is computed
   }
   NormFusion fusion{step, gradient, forward.forward};
   std::replace(fusion.step.inputs.begin(), fusion.step.inputs.end(), dy.number(), before.inputs[0]);
@@ -156,7 +156,7 @@ void NormFusions::fuse_backward(const Program& program, StepId gradient) {
     fusion.step.inputs.push_back(before.inputs[1]);
     fusion.step.roles.push_back("dy2");
   }
-  fusion.step.inputs.push_back(kMask);
+  fusion.step.inputs.push_back(left_by(forward.forward, Left::mask));
   fusion.step.roles.push_back("workspace");
   fusion.step.attributes["activation"] = {{"kind", "relu"}};
   if (readers_[dy].size() > 1) fusion.step.outputs.push_back(dy.number());
@@ -164,7 +164,7 @@ void NormFusions::fuse_backward(const Program& program, StepId gradient) {
   fusion.step.notes.push_back(
       std::string(sum ? "the gradients of the ReLU before it and of the sum" : "the gradient of the ReLU before it is") +
       (sum ? " behind that are" : "") + " done by the same operation, which this device's library has");
-  forward.step.outputs.push_back(kMask);
+  forward.step.outputs.push_back(left_by(forward.forward, Left::mask));
   covered_[gradient] = relu;
   fused_[relu] = std::move(fusion);
 }

@@ -8,18 +8,33 @@
 #include "runtime/bind/bound_program.h"
 
 #include <map>
+#include <string_view>
 #include <vector>
 
 namespace sheaf {
 
-/// In a fused step's inputs or outputs: the mask that the forward operation of `NormFusion::forward` leaves.
-inline constexpr int kMask = -1;
+/// What operations of a batch norm leave for one another, and no plan has. C: its channels.
+enum class Left : uint8_t {
+  mask,     ///< where its ReLU passes, in the library's form
+  moments,  ///< f32 [2, C]: x's mean, and 1 / sqrt(var + eps)
+  factors,  ///< of x's type, [2, C]: the norm is x · the first + the second
+  slopes,   ///< f32 [3, C]: its gradient is dy · the first + x · the second + the third
+};
+
+/// In a fused step's inputs or outputs: what the operations of the batch norm `norm` leave. Negative, which no value of a program is.
+inline constexpr int left_by(StepId norm, Left what) { return -1 - (4 * norm.number() + int(what)); }
+inline constexpr bool is_left(int operand) { return operand < 0; }
+inline constexpr Left what_is_left(int operand) { return Left((-1 - operand) % 4); }
+inline constexpr StepId left_by_whom(int operand) { return StepId((-1 - operand) / 4); }
+
+/// The value that `role` names; none: the step has none.
+ValueId operand(const Step& step, std::string_view role);
 
 struct NormFusion {
-  Step step;                        ///< the step to prepare: operands are values of the program, or kMask
+  Step step;                        ///< the step to prepare: operands are values of the program, or of left_by()
   StepId instead;                   ///< the step that messages name: the batch norm, or its gradient
   StepId forward;                   ///< the batch norm
-  std::vector<ValueId> zeros = {};  ///< outputs of the step instead of which it stands that are zero, and that it doesn't make
+  std::vector<ValueId> zeros = {};  ///< outputs of the replaced step that are zero, and that it doesn't make
 };
 
 /// What can be fused in a program. A fused step takes the place of the first of its two steps.
@@ -27,7 +42,7 @@ class NormFusions {
  public:
   NormFusions() = default;  ///< of nothing
   explicit NormFusions(const Program& program);
-  /// What to do instead of `step`; null: that step.
+  /// The step to run instead of `step`; null: that step.
   const NormFusion* at(StepId step) const;
   /// The fused operation that also does `step`; null: there is none.
   const NormFusion* covering(StepId step) const;
@@ -42,7 +57,7 @@ class NormFusions {
 
   IdVector<ValueId, StepId> makers_;                ///< none: a source
   IdVector<ValueId, std::vector<StepId>> readers_;  ///< the end of the program for what leaves it
-  std::map<StepId, NormFusion> fused_;              ///< by the position where it stands
+  std::map<StepId, NormFusion> fused_;              ///< by position
   std::map<StepId, StepId> covered_;                ///< a step that another position's fusion does: that position
 };
 

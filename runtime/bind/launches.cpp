@@ -49,10 +49,11 @@ class LaunchForming {
   }
 
   bool mergeable(uint32_t i) const {
-    return operation(i).kind == LaneOperation::launch && !operation(i).can_fail && operation(i).collective < 0 && !callers(i);
+    return operation(i).kind == LaneOperation::launch && !operation(i).can_fail && operation(i).collective < 0 && !callers(i) &&
+           std::ranges::none_of(operands_[i], &OperandRange::moves);
   }
 
-  /// The end of the run from `first` that has no wait or signal in between and could execute in any order.
+  /// The end of the run from `first` that has no wait or signal inside and could execute in any order.
   uint32_t candidates(uint32_t first) const {
     uint32_t end = first;
     Touched touched;
@@ -71,12 +72,12 @@ class LaunchForming {
     return device_.merge(parts);
   }
 
-  /// As many operations of [first, most) as the device takes; `end` is where they end.
+  /// As many operations of [first, most) as the device merges; `end` is where they end.
   std::unique_ptr<Executable> longest(uint32_t first, uint32_t most, uint32_t& end) const {
     std::unique_ptr<Executable> best = merged(first, first + 2);
     if (!best) return nullptr;
     end = first + 2;
-    for (uint32_t beyond = most + 1; end + 1 < beyond;) {  // those before `end` merge, those before `beyond` don't
+    for (uint32_t beyond = most + 1; end + 1 < beyond;) {  // operations before `end` merge, those before `beyond` don't
       const uint32_t middle = beyond == most + 1 ? most : end + (beyond - end) / 2;
       if (auto more = merged(first, middle)) {
         best = std::move(more);
@@ -94,9 +95,25 @@ class LaunchForming {
   }
   bool signals(uint32_t launch) const { return operation(lane_.launches[launch].end - 1).signal != 0; }
 
-  bool recordable(const LaneLaunch& launch) const {
+  /// Bytes of a copy from or to the caller's memory that recordings of the queue may hold, of which there are two where inputs
+  /// have two places; else 0.
+  size_t transferred(const LaneOperation& one) const {
+    if (!lane_.transfers) return 0;
+    if (one.delivers) return 2 * one.copy_shape.rows * one.copy_shape.row_bytes;
+    if (one.kind != LaneOperation::fetch) return 0;
+    size_t bytes = 0;
+    for (uint32_t i = one.first_part; i < one.end_part; ++i)
+      bytes = std::max(bytes, lane_.parts[i].offset + lane_.parts[i].bytes);
+    return bytes <= RecordsTransfers::kMostBytes ? 2 * bytes : 0;
+  }
+
+  bool recordable(const LaneLaunch& launch) {
     if (launch.merged) return launch.merged->recordable();
     const LaneOperation& one = operation(launch.first);
+    if (const size_t bytes = transferred(one); bytes > 0 && transfers_left_ >= bytes) {
+      transfers_left_ -= bytes;
+      return true;
+    }
     if (one.collective >= 0 || callers(launch.first)) return false;
     if (one.kind == LaneOperation::launch) return one.executable->recordable();
     const auto& operands = operands_[launch.first];
@@ -108,6 +125,7 @@ class LaunchForming {
   const std::vector<std::vector<OperandRange>>& operands_;
   Device& device_;
   std::vector<std::unique_ptr<Executable>> merged_;
+  size_t transfers_left_ = RecordsTransfers::kMostBytesOfAll;
 };
 
 }  // namespace
@@ -117,7 +135,10 @@ std::vector<std::unique_ptr<Executable>> form_launches(LaneProgram& lane,
                                                        bool record) {
   LaunchForming forming(lane, operands, device);
   auto merged = forming.merge();
-  if (record && lane.queue->records()) forming.segment();
+  if (record && lane.queue->records()) {
+    lane.transfers = dynamic_cast<RecordsTransfers*>(lane.queue.get());
+    forming.segment();
+  }
   return merged;
 }
 

@@ -14,7 +14,8 @@ struct OperandRange {
   const char* begin = nullptr;  ///< null: in the caller's memory, which differs between runs
   size_t bytes = 0;
   bool writes = false;
-  bool local = true;  ///< in the lane's own memory
+  bool local = true;   ///< in the lane's own memory
+  bool moves = false;  ///< in one of two places (LaneProgram::two_places)
 };
 
 /// Fills in `lane.launches` and, with `record` and a queue that can record, `lane.segments`. `operands`: by operation. Returns

@@ -45,7 +45,7 @@ class Lowering {
   }
 
  private:
-  /// A lane's queue, room for its operands, and an event for each instance of an asynchronous one that signals.
+  /// A lane's queue, room for its operands and, on an asynchronous lane, an event for each instance that signals.
   Result<void> open(LaneId lane, Seconds deadline) {
     LaneProgram& program = made_.programs.emplace_back();
     Device& device = devices_.device(lane);
@@ -84,7 +84,7 @@ class Lowering {
     operation.first_wait = static_cast<uint32_t>(lane.waits.size());
     for (const WaitFor& wait : scheduled.waits) {
       const Instance& source = program_.instances[wait.instance];
-      if (!devices_.here(source.lane)) continue;  // what comes from there comes as a message
+      if (!devices_.here(source.lane)) continue;  // its results arrive as a message
       lane.waits.push_back({source.lane, schedule_.instances[wait.instance].position + 1, events_[wait.instance],
                             wait.decides ? source.call()->executable.get() : nullptr});
     }
@@ -100,8 +100,16 @@ class Lowering {
     if (const auto* copy = instance.is<Instance::Copy>()) {
       operation.kind = LaneOperation::copy;
       operation.copy_shape = copy->shape;
+      operation.ahead = copy->ahead;
       address(instance.outputs[0], copy->target_offset, true);
+      if (copy->ahead) {
+        const Root source = program_.root(instance.inputs[0]);
+        const auto input = static_cast<size_t>(program_.tensors[source.tensor].lies<Tensor::Given>()->input);
+        lane.ahead.push_back({static_cast<uint32_t>(lane.operations.size()), input, source.offset + copy->source_offset,
+                              static_cast<uint32_t>(lane.two_places.size() - 1)});
+      }
       address(instance.inputs[0], copy->source_offset, false);
+      operation.delivers = delivers(operation);
     } else if (const auto* fetch = instance.is<Instance::Fetch>()) {
       operation.kind = LaneOperation::fetch;
       operation.first_part = static_cast<uint32_t>(lane.parts.size());
@@ -121,12 +129,29 @@ class Lowering {
     }
   }
 
+  /// Of the current lane's last operation, a copy.
+  bool delivers(const LaneOperation& copy) const {
+    const OperandRange &target = operands_.back()[0], &source = operands_.back()[1];
+    const CopyShape& shape = copy.copy_shape;
+    const bool contiguous = shape.rows == 1 || (shape.source_pitch == shape.row_bytes && shape.target_pitch == shape.row_bytes);
+    return !target.begin && source.begin && source.local && contiguous && !copy.signal && !copy.guarded &&
+           shape.rows * shape.row_bytes <= RecordsTransfers::kMostBytes;
+  }
+
   void add_operand(LaneProgram& lane, const Instance& instance, TensorId tensor, size_t offset, bool writes) {
     void** slot = &lane.slots[next_slot_++];
     addresses_.put(slot, tensor, offset);
+    const Root root = program_.root(tensor);
+    const TensorId twin = program_.tensors[root.tensor].twin;
+    if (twin) {
+      void* other = nullptr;
+      addresses_.put(&other, twin, root.offset + offset);
+      lane.two_places.push_back({static_cast<uint32_t>(next_slot_ - 1), other});
+    }
     const bool local =
         devices_.device(program_.home(tensor).lane).memory_space() == devices_.device(instance.lane).memory_space();
-    operands_.back().push_back({static_cast<const char*>(*slot), program_.tensors[tensor].spec.bytes, writes, local});
+    operands_.back().push_back(
+        {static_cast<const char*>(*slot), program_.tensors[tensor].spec.bytes, writes, local, twin.operator bool()});
   }
 
   bool may_fail(LaneId lane) const {

@@ -10,7 +10,7 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 /// Times of lane L: its operation number p starts at 2p + 1 and is done at 2p + 2. Only the waits between the two lanes tell
 /// when another lane's work runs: it begins after the last operation of L known to be done by then, and is over (as seen at 2e,
-/// before operation e starts) once L has waited for it. Seen at the end of a run at the latest.
+/// before operation e starts) once L has waited for it, or at the latest at the end of a run.
 class LaneTime {
  public:
   LaneTime(const BoundProgram& program, const Schedule& schedule) : program_(program), schedule_(schedule) {}
@@ -59,6 +59,13 @@ IdVector<TensorId, ArenaBlock> blocks_of_tensors(const BoundProgram& program, co
         block.end = std::max(block.end, time.end(tensor.lane, i));
       }
     }
+  }
+  for (TensorId t : program.tensors.ids()) {
+    const Tensor& tensor = program.tensors[t];
+    if (!tensor.twin || blocks[t].begin == kNever) continue;
+    const auto end = 2 * static_cast<int64_t>(schedule.lanes[tensor.lane].size()) + 2;
+    blocks[t] = {t, {}, tensor.spec.bytes, 0, 0, end};
+    blocks[tensor.twin] = {tensor.twin, {}, tensor.spec.bytes, 0, 0, end};
   }
   return blocks;
 }

@@ -18,7 +18,7 @@ Op op_of(const Instance& instance, const Program& program) {
   return instance.commits ? Op::update : Op::copy;
 }
 
-/// How it is done, and why.
+/// How it is computed, and why.
 void describe_work(const Instance& instance, OperationInfo& info) {
   if (const Instance::Call* call = instance.call()) {
     info.implementation = call->implementation;
@@ -53,7 +53,8 @@ std::vector<OperationInfo> describe_operations(const BoundProgram& bound, const 
     info.step = instance.step.number();
     if (instance.step) {
       const Step& step = program.steps[instance.step.index()];
-      info.kernel = step.kernel;
+      const auto* kernel = std::get_if<Instance::KernelCall>(&instance.work);
+      info.kernel = kernel ? kernel->kernel : step.kernel;
       if (!instance.is<Instance::Collective>()) info.layer = step.layer;
     }
     info.replica = instance.replica;

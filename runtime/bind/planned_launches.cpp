@@ -30,7 +30,7 @@ class Counting {
   }
 
  private:
-  /// What instances have in common of which a device could make one launch; empty: it couldn't.
+  /// What instances must have in common for a device to make one launch of them; empty if it can't.
   std::string many(const Instance& instance) {
     if (instance.can_fail() || instance.collective >= 0) return {};
     const bool conversion = converts(bound_, instance);
@@ -43,7 +43,7 @@ class Counting {
   }
 
   void merge(const std::vector<InstanceId>& order) {
-    std::string last;  // of the launch that might go on
+    std::string last;  // of the launch that might continue
     const Instance* before = nullptr;
     Touched touched;
     for (InstanceId i : order) {
@@ -63,12 +63,12 @@ class Counting {
     }
   }
 
-  /// Addresses as if each arena and each constant had a stretch of its own. False: some are the caller's.
+  /// Addresses as if each arena and each constant had a range of its own. False: some differ between runs.
   bool ranges(const Instance& instance, std::vector<OperandRange>& operands) const {
     const auto add = [&](TensorId tensor, bool writes) {
       const Root root = bound_.root(tensor);
       const Tensor& home = bound_.tensors[root.tensor];
-      if (home.lies<Tensor::Given>() || home.lies<Tensor::Wanted>()) return false;
+      if (home.lies<Tensor::Given>() || home.lies<Tensor::Wanted>() || home.twin) return false;
       constexpr uintptr_t kStretch = uintptr_t{1} << 44;
       uintptr_t begin = 0;
       if (const auto* stored = home.lies<Tensor::Stored>())
@@ -89,8 +89,8 @@ class Counting {
   const Plan& plan_;
   const Program& program_;
   const DeviceSet& devices_;
-  std::map<std::string, bool> kernels_;  ///< those asked for: whether one launch does several
-  bool signalled_ = false;               ///< the instance before is waited for
+  std::map<std::string, bool> kernels_;  ///< those asked about: whether one launch does several
+  bool signalled_ = false;               ///< the instance before it is waited for
   IdVector<InstanceId, int> counts_;
 };
 

@@ -67,7 +67,8 @@ class Printer {
     if (const auto* wanted = tensor.lies<Tensor::Wanted>()) return "output " + std::to_string(wanted->output);
     if (const auto* stored = tensor.lies<Tensor::Stored>())
       return (stored->variable ? "variable " : "constant ") + to_string(stored->node);
-    return planned_ ? "arena + " + number(planned_->memory.root_offsets[id]) : "arena";
+    const std::string arena = planned_ ? "arena + " + number(planned_->memory.root_offsets[id]) : "arena";
+    return arena + (tensor.twin ? ", in turns with " + name_of(tensor.twin) : "");
   }
 
   std::string tensor(TensorId id) const {
@@ -108,6 +109,7 @@ class Printer {
       found.push_back(shape_of(copy->shape));
       if (copy->placeable) found.push_back("placeable");
       if (copy->left_out) found.push_back("left out");
+      if (copy->ahead) found.push_back("ahead");
     }
     if (const auto* send = instance.is<Instance::Send>()) found.push_back("to rank " + std::to_string(send->to));
     if (const auto* receive = instance.is<Instance::Receive>()) found.push_back("from rank " + std::to_string(receive->from));

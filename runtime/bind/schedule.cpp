@@ -45,15 +45,15 @@ class Scheduling {
     const auto ids = program_.instances.ids();
     std::vector<InstanceId> order(ids.begin(), ids.end());
     const IdVector<InstanceId, bool> late = only_give();
-    // An observer sees values in the instances' order, so that is each lane's order then.
+    // An observer sees values in the instances' order, so each lane has that order then.
     if (observe_) return order;
     const auto turn = [&](InstanceId i) { return (first_[i] ? 0 : 3) + (program_.instances[i].early ? 0 : late[i] ? 2 : 1); };
     std::stable_sort(order.begin(), order.end(), [&](InstanceId a, InstanceId b) { return turn(a) < turn(b); });
     return order;
   }
 
-  /// By instance: whether it only copies an output from an asynchronous device to the caller, and nobody waits for it. In
-  /// between, it would cut recordable work in two.
+  /// By instance: whether it only copies an output from an asynchronous device to the caller, and nobody waits for it. Earlier,
+  /// it would cut recordable work in two.
   IdVector<InstanceId, bool> only_give() const {
     IdVector<InstanceId, bool> late(program_.instances.size(), false);
     for (InstanceId i : program_.instances.ids()) {
@@ -79,7 +79,7 @@ class Scheduling {
     scheduled.position = static_cast<int>(lane.size());
     known[instance.lane] = scheduled.position;
 
-    // A wait for these says more than that they are done.
+    // A wait for these means more than that they are done.
     for (InstanceId other : deciders(instance)) {
       wait(scheduled, other, true);
       decided_[instance.lane][other.index()] = true;
@@ -109,7 +109,7 @@ class Scheduling {
     made_.instances[other].signals = true;
   }
 
-  /// The instances of other lanes, or of its own, that decide about `instance` without its device being able to tell.
+  /// The instances of other lanes, or of its own, that `instance` depends on without its device being able to tell.
   std::vector<InstanceId> deciders(const Instance& instance) const {
     std::vector<InstanceId> found;
     if (!instance.commits) return found;
@@ -121,8 +121,8 @@ class Scheduling {
     return found;
   }
 
-  /// Data that a device has brought to the host's memory are there only once somebody has waited for that device itself: the
-  /// host learns nothing from another device's work that came after it on the devices.
+  /// Data that a device has brought to the host's memory are valid only once somebody has waited for that device itself: the
+  /// host learns nothing from another device's work that followed on the devices.
   bool tells(LaneId source, LaneId lane, LaneId of) const {
     return of == source || asynchronous(lane) || !asynchronous(source) || !asynchronous(of);
   }
@@ -176,7 +176,7 @@ Result<void> check_collectives(const BoundProgram& program, const Schedule& sche
       const int collective = program.instances[i].collective;
       if (collective < 0) continue;
       if (collective <= last)
-        return Error("operations among devices stand in different orders on their lanes: a bug of sheaf's binding");
+        return Error("operations among devices have different orders on their lanes: a bug in sheaf's binding");
       last = collective;
     }
   }

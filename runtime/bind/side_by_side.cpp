@@ -15,13 +15,14 @@ bool converts(const BoundProgram& program, const Instance& instance) {
 std::string launch_key(const BoundProgram& program, const Program& plan, const Instance& instance) {
   const auto dtype = [&](TensorId tensor) { return std::string(name_of(program.tensors[tensor].spec.dtype)); };
   if (converts(program, instance)) return dtype(instance.inputs[0]) + " to " + dtype(instance.outputs[0]);
+  if (const auto* call = std::get_if<Instance::KernelCall>(&instance.work)) return call->kernel;
   return instance.step ? plan.steps[instance.step.index()].kernel : std::string();
 }
 
 Result<void> put_side_by_side(BoundProgram& program, const BindContext& context, const IdVector<InstanceId, bool>& chosen,
                               Side side) {
   std::vector<InstanceId> found;
-  IdVector<InstanceId, int> levels(chosen.size(), 0);  // how many that are chosen come before it, one after another
+  IdVector<InstanceId, int> levels(chosen.size(), 0);  // how many of the chosen ones come before it, one after another
   IdVector<InstanceId, std::vector<InstanceId>> readers(chosen.size());  // that are chosen
   IdVector<InstanceId, std::string> names(chosen.size());                // launch_key() of those that are
   for (InstanceId i : chosen.ids()) {
@@ -37,8 +38,8 @@ Result<void> put_side_by_side(BoundProgram& program, const BindContext& context,
     found.push_back(i);
   }
   if (found.empty()) return {};
-  // As late as their readers let them, or the last of their kind come: an update of what is there already goes with those of what is
-  // converted first.
+  // As late as their readers, or the last of their kind, allow: an update of data that are there already goes with those of
+  // data that are converted first.
   std::map<std::string, int> last;
   for (InstanceId i : found)
     if (int& level = last[names[i]]; readers[i].empty()) level = std::max(level, levels[i]);

@@ -21,7 +21,7 @@ std::string implementation_of(const Plan& plan, const OperationInfo& operation) 
   return kernel ? kernel->name + ": " + kernel->description : operation.implementation;
 }
 
-/// The step's name, or that of what binding adds.
+/// The step's name, or the name of what binding adds.
 std::string name_of(const Program& program, const OperationInfo& operation) {
   const bool of_step = operation.step >= 0 && program.steps[static_cast<size_t>(operation.step)].op == operation.op;
   return of_step ? op_name(program.steps[static_cast<size_t>(operation.step)]) : to_string(operation.op);
@@ -32,14 +32,14 @@ std::string name_of(const Program& program, const OperationInfo& operation) {
 TracedProgram traced_program(const Plan& plan, const Program& program, int64_t batch, const DeviceSet& devices,
                              const BindingInfo& info, Executor& executor, const DeviceDescriptions& described) {
   TracedProgram traced{plan.name, std::string(name_of(plan, program)), batch, {}, {}, described.source};
-  std::vector<bool> here(info.operations.size(), false);  // by operation; those of other ranks nobody times here
+  std::vector<bool> here(info.operations.size(), false);  // by operation; those of other ranks are not timed here
   for (LaneId l : devices.lanes())
     for (const LaneOperation& operation : executor.lane(l).operations) here[operation.instance.index()] = true;
   for (const Communication& one : info.communications) {
     const auto seen = [&](int end) { return end < 0 || here[static_cast<size_t>(end)]; };
     if (seen(one.producer) && seen(one.consumer)) traced.communications.push_back(one);
   }
-  int busy_threads = 0;  // those of the host's cores share its memory's bandwidth
+  int busy_threads = 0;  // devices on the host's cores share its memory's bandwidth
   for (LaneId l : devices.lanes()) {
     const bool on_host = devices.device(l).info().uses_host_cores;
     if (on_host && !executor.lane(l).operations.empty()) busy_threads += devices.threads(l);
@@ -56,7 +56,10 @@ TracedProgram traced_program(const Plan& plan, const Program& program, int64_t b
     const Roofline roofline = roofline_of(Op::matmul, dtype, kMoreThanCaches);
     TracedLane lane;
     lane.name = devices.name(l);
+    lane.device = log_entry(devices.device(l));
     lane.asynchronous = work.asynchronous;
+    lane.arena_bytes = devices.here(l) ? info.lanes[l.index()].arena_bytes : 0;
+    lane.times_work = work.asynchronous && work.queue->times_work();
     lane.live_bytes = info.memory[l.index()].live_bytes;
     lane.flops_per_second = roofline.flops_per_second;
     lane.bytes_per_second = roofline.bytes_per_second;
@@ -86,7 +89,10 @@ TracedProgram traced_program(const Plan& plan, const Program& program, int64_t b
       for (uint32_t i = operation.first_wait; i < operation.end_wait; ++i) waits.push_back(work.waits[i].lane.number());
     };
     if (work.asynchronous) {
-      for (const LaneLaunch& launch : work.launches) add(launch.first, launch.end);
+      for (const LaneLaunch& launch : work.launches) {
+        if (work.operations[launch.first].ahead) lane.ahead.push_back(lane.operations.size());
+        add(launch.first, launch.end);
+      }
     } else {
       for (uint32_t i = 0; i < work.operations.size(); ++i) add(i, i + 1);
     }

@@ -1,5 +1,6 @@
 #include "runtime/bind/tune.h"
 
+#include "runtime/base/cache_folder.h"
 #include "runtime/bind/candidate_search.h"
 #include "runtime/plan/sha256.h"
 
@@ -27,7 +28,7 @@ std::string milliseconds(double seconds) {
   return text;
 }
 
-/// What was measured, behind the reasons of operations.
+/// The measurements, added to the reasons of operations.
 void add_reasons(const ChoiceCache& cache, BoundProgram& program) {
   for (Instance& instance : program.instances) {
     const auto* selection = selection_of(instance);
@@ -63,16 +64,16 @@ Result<TunedBinding> plan_tuned(const BindContext& context, Tune tune) {
   }
   if (context.devices.world())
     return Error("implementations are measured by one process; in a world of several, leave out --tune (or give --tune off)");
-  ChoiceCache cache = ChoiceCache::open(context.devices.host().info(), ChoiceCache::user_folder());
+  ChoiceCache cache = ChoiceCache::open(context.devices.host().info(), cache_folder());
   if (!cache.problem().empty())
-    warn_of_cache((cache.file().empty() ? "what is measured isn't kept: " : cache.file() + ": not used: ") + cache.problem());
+    warn_of_cache((cache.file().empty() ? "measurements aren't kept: " : cache.file() + ": not used: ") + cache.problem());
   BindContext tuned = context;
   tuned.choices = &cache;
   SHEAF_ASSIGN(auto planned, plan_binding(tuned));
   if (tune == Tune::full || !knows_all(cache, planned.program)) {
     SHEAF_TRY(choose_candidates(context, tune, planned.program, cache));
     if (auto saved = cache.save(/*replace=*/tune == Tune::full); !saved)
-      warn_of_cache("what was measured isn't kept, and will be measured anew: " + to_string(saved.error()));
+      warn_of_cache("the measurements aren't kept, and will be made again: " + to_string(saved.error()));
     SHEAF_ASSIGN(planned, plan_binding(tuned));
   }
   add_reasons(cache, planned.program);

@@ -11,6 +11,13 @@ Result<std::vector<NodeId>> VariableStore::shares_of(NodeId variable, const std:
     return at(node).begin == share.begin && element_count(at(node).spec) == share.count &&
            memory_space(node) == share.device->memory_space();
   };
+  const DType dtype = at(variable).spec.dtype;
+  const auto becomes = [&](Node& node, const Share& share) {
+    node.begin = share.begin;
+    node.spec = plain_tensor(dtype, {share.count});
+    const bool hosts = share.device->memory_space() == host_->memory_space() && !share.device->member();
+    node.device = hosts ? host_.get() : share.device;
+  };
   if (in_shares(at(variable))) {
     bool all = nodes.size() == shares.size();
     for (size_t i = 0; all && i < nodes.size(); ++i) all = shares[i].count == 0 || same(nodes[i], shares[i]);
@@ -18,7 +25,10 @@ Result<std::vector<NodeId>> VariableStore::shares_of(NodeId variable, const std:
       return Error("'" + at(variable).name + "' is kept in " + std::to_string(nodes.size()) + " shares, not in " +
                    std::to_string(shares.size()) + " of this device list")
           .note("it was bound to other devices before: what trains it has to use those, or another copy of the model");
-    for (const NodeId node : nodes) at(node).wanted = true;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      at(nodes[i]).wanted = true;
+      if (!at(nodes[i]).data) becomes(at(nodes[i]), shares[i]);  // one without elements: forgotten with the program before
+    }
     return nodes;
   }
   while (nodes.size() < shares.size()) nodes.push_back(add_node({}, *host_));
@@ -32,10 +42,7 @@ Result<std::vector<NodeId>> VariableStore::shares_of(NodeId variable, const std:
     node.wanted = i < shares.size();
     node.spec = {};
     if (!node.wanted) continue;
-    node.begin = shares[i].begin;
-    node.spec = plain_tensor(whole.spec.dtype, {shares[i].count});
-    const bool hosts = shares[i].device->memory_space() == host_->memory_space() && !shares[i].device->member();
-    node.device = hosts ? host_.get() : shares[i].device;
+    becomes(node, shares[i]);
   }
   nodes.resize(shares.size());
   at(variable).shares = nodes;

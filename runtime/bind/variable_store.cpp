@@ -75,9 +75,9 @@ Result<StoredRef> VariableStore::reorder(StoredRef from, const TensorSpec& have,
 }
 
 Result<std::vector<StoredRef>> VariableStore::derive(const Step& step, const std::vector<StoredRef>& inputs,
-                                                     const std::vector<TensorSpec>& specs, Device& device,
-                                                     const std::function<Result<Prepared>()>& prepare) {
-  const auto key = std::make_tuple(&step, inputs, device.memory_space());
+                                                     const std::vector<int64_t>& sizes, const std::vector<TensorSpec>& specs,
+                                                     Device& device, const std::function<Result<Prepared>()>& prepare) {
+  const auto key = std::make_tuple(&step, inputs, sizes, device.memory_space());
   if (const auto found = derived_.find(key); found != derived_.end()) {
     std::vector<StoredRef> known;
     for (NodeId node : found->second) known.push_back({node, 0});

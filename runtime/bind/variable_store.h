@@ -90,16 +90,16 @@ class VariableStore {
     Device* device = nullptr;
     int64_t begin = 0, count = 0;
   };
-  /// `variable`, of which a program keeps no whole but these shares, which together are all of it: a node for each, plain and of one
-  /// dimension. Errors: it is kept in other shares already.
+  /// `variable`, which a program keeps only as these shares, which together cover it: a node for each, plain and of one
+  /// dimension. Errors: it is already kept in other shares.
   Result<std::vector<NodeId>> shares_of(NodeId variable, const std::vector<Share>& shares);
 
-  /// A run has given `variables` new values: what is made of them and isn't among them (copies, a whole beside its shares) is out of
-  /// date until refresh(). Without lock().
+  /// A run has given `variables` new values: values made from them that aren't among them (copies, a whole besides its shares)
+  /// are out of date until refresh(). Without lock().
   void updated(const std::vector<NodeId>& variables);
   /// Whether there is anything to refresh. Without lock().
   bool stale() const { return any_stale_.load(std::memory_order_acquire); }
-  /// Brings what is out of date up to date. Errors: a device's.
+  /// Brings out-of-date values up to date. Errors: a device's.
   Result<void> refresh();
 
   /// Zeros in `device`'s memory, `spec.bytes` of them.
@@ -108,10 +108,10 @@ class VariableStore {
   StoredRef copy_to(StoredRef from, const TensorSpec& spec, Device& device);
   /// `from`, whose format is `have`, reordered to `want` (cached by format).
   Result<StoredRef> reorder(StoredRef from, const TensorSpec& have, const TensorSpec& want, Device& device);
-  /// The outputs of `step` (one of the plan's: its address tells it apart) on `inputs`. `prepare` is called if they are not yet
-  /// known; its inputs are brought into the formats that it wants.
+  /// The outputs of `step` (one of the plan's: its address tells it apart) on `inputs`, and for these sizes where a generated kernel
+  /// reads any. `prepare` is called if they are not yet known; its inputs are brought into the formats that it wants.
   Result<std::vector<StoredRef>> derive(const Step& step, const std::vector<StoredRef>& inputs,
-                                        const std::vector<TensorSpec>& specs, Device& device,
+                                        const std::vector<int64_t>& sizes, const std::vector<TensorSpec>& specs, Device& device,
                                         const std::function<Result<Prepared>()>& prepare);
 
   enum class Kind { parameter, buffer, state, derived };
@@ -127,17 +127,18 @@ class VariableStore {
     bool wanted = false;         ///< by the current binding: allocate() gives it memory
     std::vector<NodeId> copies;  ///< of a variable, in other memories
     NodeId copied;               ///< of a copy: its variable
-    std::vector<NodeId> shares;  ///< of a variable: where they have memory its value is theirs
+    std::vector<NodeId> shares;  ///< of a variable: once they have memory, they hold its value
     NodeId share_of;             ///< of a share: its variable
     int64_t begin = 0;           ///< of a share: its first element
-    bool stale = false;          ///< a copy, or a whole beside its shares, that is out of date
+    bool stale = false;          ///< an out-of-date copy, or an out-of-date whole besides its shares
   };
   const IdVector<NodeId, Node>& nodes() const { return nodes_; }
   const TensorSpec& spec(NodeId node) const { return nodes_[node].spec; }
   Device& device(NodeId node) const { return *nodes_[node].device; }
   int memory_space(NodeId node) const { return device(node).memory_space(); }
   void* data(StoredRef ref) const { return static_cast<char*>(nodes_[ref.node].data) + ref.offset; }
-  /// Bytes of memory that a node has, or will have once what is wanted is allocated: none for a variable that is kept in shares alone.
+  /// Bytes of memory that a node has, or will have once wanted nodes are allocated: none for a variable that is kept only in
+  /// shares.
   size_t bytes_of(const Node& node) const;
   /// Bytes of the variables, and of everything made from them: in all memories, or in one.
   size_t parameter_bytes(std::optional<int> memory_space = {}) const;
@@ -166,22 +167,22 @@ class VariableStore {
   Result<void> bring(NodeId copy);
   /// Whether the variable's value is in its shares.
   bool in_shares(const Node& variable) const;
-  /// From its shares to plain host memory, or from there to them.
+  /// From its shares to plain host memory, or the reverse.
   Result<void> read_shares(const Node& variable, void* plain);
   Result<void> write_shares(const Node& variable, const void* plain);
-  /// Shares that have just got memory take over their variable's value.
+  /// Shares that have just been given memory take over their variable's value.
   Result<void> fill_shares(NodeId variable);
   /// The whole of a variable that is kept in shares, where it has memory.
   Result<void> join_shares(NodeId variable);
   void mark_stale(NodeId node);
-  /// The value of a node that has memory, to plain host memory: in a world on all ranks.
+  /// Copies the value of a node that has memory to plain host memory: in a world, on all ranks.
   Result<void> give(const Node& node, void* plain);
-  /// Copies the bytes at `source`, a memory of `source_device`, to `to`, in another; in a world all ranks do this together.
+  /// Copies the bytes at `source`, in a memory of `source_device`, to `to`, in another; in a world all ranks do this together.
   Result<void> carry(Device& source_device, const TensorSpec& source_spec, void* source, const Node& to);
   Result<TensorPlace> place(Device& device, const TensorSpec& spec, void* data);
   void add_work(Work work);
   Result<void> run(Work& work);
-  /// Drops nodes without memory; returns how much of the list's beginning stays.
+  /// Drops nodes without memory; returns how many at the beginning of the list stay.
   size_t forget(std::vector<Work>& work);
 
   std::shared_ptr<Device> host_;
@@ -196,7 +197,7 @@ class VariableStore {
   std::map<std::string, NodeId> variables_;
   std::map<size_t, NodeId> zero_nodes_;  ///< by bytes, in host memory
   std::map<std::pair<StoredRef, int>, std::vector<std::pair<TensorSpec, NodeId>>> reorders_;
-  std::map<std::tuple<const Step*, std::vector<StoredRef>, int>, std::vector<NodeId>> derived_;
+  std::map<std::tuple<const Step*, std::vector<StoredRef>, std::vector<int64_t>, int>, std::vector<NodeId>> derived_;
   std::mutex mutex_;
   size_t lasting_done_ = 0;
   std::atomic<size_t> done_{0};  ///< work_[0, done_) is up to date

@@ -48,7 +48,7 @@ Result<NodeId> VariableStore::variable(const std::string& name) {
   at(node).kind = state ? Kind::state : parameter->buffer ? Kind::buffer : Kind::parameter;
   // The plan's check has ensured that this is a number, and the state float32.
   if (state) at(node).fill = state->init.value("value", 0.0F);
-  // Of a constant, that it has as many bytes as the tensor.
+  // Checks that a constant has as many bytes as the tensor.
   if (parameter && parameter->constant) {
     SHEAF_ASSIGN(const auto bytes, from_base64(parameter->init.value("data", std::string())));
     SHEAF_TRY(write(node, bytes.data()));
@@ -68,8 +68,8 @@ void VariableStore::forget_plans() {
     if (node.data) continue;
     node.wanted = false;
     node.device = host_.get();
-    if (node.kind == Kind::derived) node.spec = {};  // of no bytes, and nobody knows it any more
-    if (node.share_of) node.spec = {};               // wanted again, it may be another run
+    if (node.kind == Kind::derived) node.spec = {};  // of no bytes, and no longer referenced
+    if (node.share_of) node.spec = {};               // if it is wanted again, it may be another run
     if (node.kind != Kind::derived && !node.share_of) node.spec = plain_tensor(node.spec.dtype, node.spec.dims);
   }
 }
@@ -139,7 +139,7 @@ Result<void> VariableStore::write(NodeId variable, const void* plain) {
 }
 
 Result<void> VariableStore::allocate() {
-  bool moved = false;  // out of memory in which it was given
+  bool moved = false;  // out of the memory in which it was given
   std::set<NodeId> shared;
   for (const NodeId id : nodes_.ids()) {
     Node& node = at(id);
@@ -168,7 +168,7 @@ Result<void> VariableStore::allocate(Node& node) {
   }
   auto memory = node.device->allocate(node.spec.bytes);
   if (!memory)
-    return memory.error().note(node.name.empty() ? "needed for what is made from weights" : "needed for '" + node.name + "'");
+    return memory.error().note(node.name.empty() ? "needed for values made from weights" : "needed for '" + node.name + "'");
   node.data = *memory;
   if (node.given) {
     const NodeId variable = variables_.at(node.name);
@@ -181,7 +181,7 @@ Result<void> VariableStore::allocate(Node& node) {
 
 Result<void> VariableStore::fill(const Node& node) {
   if (elsewhere(*node.device)) return {};
-  // The same in all formats: none of a variable's has padding.
+  // The same in all formats: none of a variable's formats has padding.
   if (node.device->memory_space() == host_->memory_space()) {
     fill_plain(node.data, node.spec.bytes, *node.fill);
     return {};

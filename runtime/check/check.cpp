@@ -1,5 +1,6 @@
 #include "runtime/check/check.h"
 
+#include "runtime/base/printable.h"
 #include "runtime/check/check_caller.h"
 #include "runtime/check/check_program.h"
 #include "runtime/check/check_training.h"
@@ -59,7 +60,7 @@ Problem problem_of(const Kernel& kernel) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
   if (kernel.name.empty() || kernel.name.size() > 256 || !std::all_of(kernel.name.begin(), kernel.name.end(), in_name))
-    return "'" + kernel.name.substr(0, 80) + "' can't name a kernel";
+    return in_quotes(kernel.name) + " can't name a kernel";
   if (kernel.extents < 0 || kernel.extents > kMostKernelExtents)
     return "a kernel reads 0 to " + std::to_string(kMostKernelExtents) + " extents";
   if (kernel.gpu_block == 0 && kernel.gpu_items == 0) return std::nullopt;
@@ -117,7 +118,7 @@ Result<void> check_aliases(const Plan& plan, const std::string& file) {
 
 Result<void> check(const Plan& plan, const std::string& file) {
   if (plan.precision != "f32" && plan.precision != "bf16" && plan.precision != "f16")
-    return Error({file, 0, 0}, "precision: '" + plan.precision.substr(0, 80) + "' is not f32, bf16 or f16");
+    return Error({file, 0, 0}, "precision: " + in_quotes(plan.precision) + " is not f32, bf16 or f16");
   if (!plan.training.is_null() && !plan.training.is_object())
     return Error({file, 0, 0}, "training: expected an object or null");
   SHEAF_TRY(check_list(plan.regions, file, "regions"));

@@ -1,5 +1,8 @@
 #include "runtime/check/step_check.h"
+
+#include "runtime/base/printable.h"
 #include "runtime/ops/traits.h"
+#include "runtime/plan/narrow_read.h"
 #include "runtime/plan/op_list.h"
 
 #include <algorithm>
@@ -30,7 +33,8 @@ std::pair<int64_t, std::vector<std::string>> element_factors(const Shape& shape)
 
 void check_view(StepCheck& check) {
   check.attributes({});
-  if (!check.roles({"x"}) || !check.outputs(1)) return;
+  if (!check.inputs(1) || !check.outputs(1)) return;
+  if (check.step().roles != std::vector<std::string>{"x"}) return check.fail("the operand of 'view' is 'x'");
   const Value& x = check.input(0);
   const Value& y = check.output(0);
   if (x.dtype != y.dtype) check.fail("a view doesn't change the dtype");
@@ -105,11 +109,22 @@ void check_pattern(StepCheck& check) {
     check.fail("'pattern' must be relu, add_relu, relu_backward or add_relu_backward, of operands that have one shape");
 }
 
+/// `narrow`: another kernel of as many extents that goes element by element, and a float32 operand that it takes as bf16 or f16.
+void check_narrow(StepCheck& check) {
+  if (!check.step().attributes.contains("narrow")) return;
+  const auto narrow = narrow_read(check.step());
+  if (!narrow) return check.fail("'narrow' must be an input, a narrower dtype and a kernel");
+  const auto& kernels = check.scope().kernels;
+  const auto kernel = kernels.find(narrow->kernel);
+  if (kernel == kernels.end() || !kernel->second->elementwise ||
+      kernel->second->extents != kernels.at(check.step().kernel)->extents || check.input(narrow->input).dtype != DType::float32)
+    check.fail("'narrow' must name a kernel like the step's, element by element, and a float32 input");
+}
+
 void check_kernel(StepCheck& check) {
-  check.attributes({"extents", "work", "grain"}, {"in_place", "status", "lookup_dim", "gpu_work", "pattern"});
+  check.attributes({"extents", "work", "grain"}, {"in_place", "status", "lookup_dim", "gpu_work", "pattern", "narrow"});
   const auto kernel = check.scope().kernels.find(check.step().kernel);
-  if (kernel == check.scope().kernels.end())
-    return check.fail("no kernel '" + check.step().kernel.substr(0, 80) + "' in the plan");
+  if (kernel == check.scope().kernels.end()) return check.fail("no kernel " + in_quotes(check.step().kernel) + " in the plan");
   check.integer("grain", 1, kLargestDim);
   if (check.failed()) return;
   const Json& extents = check.step().attributes["extents"];
@@ -121,6 +136,7 @@ void check_kernel(StepCheck& check) {
   check_in_place(check);
   check_pattern(check);
   check_status(check);
+  check_narrow(check);
 }
 
 /// A call into a library: its row in runtime/ops says all.
@@ -145,7 +161,7 @@ void check_library(StepCheck& check, Op op) {
 void check_operation(StepCheck& check) {
   const Op op = check.step().op;
   if (op == Op::layer || traits(op).source == Source::binding)
-    return check.fail("unknown operation '" + op_name(check.step()).substr(0, 80) + "'");
+    return check.fail("unknown operation " + in_quotes(op_name(check.step())));
   if (!check.step().kernel.empty() && op != Op::kernel) return check.fail("only a step of op 'kernel' names a kernel");
   if (moves(op)) return check_movement(check);
   if (is_library(op)) return check_library(check, op);

@@ -1,5 +1,6 @@
 #include "runtime/check/check_program.h"
 
+#include "runtime/base/printable.h"
 #include "runtime/check/check_training.h"
 #include "runtime/check/step_check.h"
 #include "runtime/ops/traits.h"
@@ -26,7 +27,7 @@ class ProgramCheck {
   Problem symbol(size_t i) {
     const Symbol& symbol = program_.symbols[i];
     const Result<Extent> spelled = parse_extent(symbol.name);
-    if (!spelled || *spelled != Extent::symbol(symbol.name)) return "'" + symbol.name.substr(0, 80) + "' can't name a symbol";
+    if (!spelled || *spelled != Extent::symbol(symbol.name)) return in_quotes(symbol.name) + " can't name a symbol";
     if (!names_.insert(symbol.name).second) return "a second symbol '" + symbol.name + "'";
     if ((symbol.kind == Symbol::batch) != (i == 0)) return "the first symbol, and no other, is the batch";
     if (i == 0) return symbol.name == "batch" ? Problem() : "the batch must be called 'batch'";
@@ -58,7 +59,7 @@ class ProgramCheck {
   Problem value(size_t i) {
     const Value& value = program_.values[i];
     if (value.name.empty()) return "a value needs a name";
-    if (!names_.insert(value.name).second) return "a second value '" + value.name.substr(0, 80) + "'";
+    if (!names_.insert(value.name).second) return "a second value " + in_quotes(value.name);
     if (Problem problem = place(value.place)) return problem;
     if (value.shape.size() > kLargestRank) return "more than " + std::to_string(kLargestRank) + " dimensions";
     bool is_static = true;
@@ -85,7 +86,7 @@ class ProgramCheck {
     const auto& known = state ? scope_.state : scope_.parameters;
     const auto found = known.find(value.source);
     if (found == known.end())
-      return std::string("there is no ") + (state ? "state" : "parameter") + " '" + value.source.substr(0, 80) + "'";
+      return std::string("there is no ") + (state ? "state" : "parameter") + " " + in_quotes(value.source);
     const Parameter& parameter = *found->second;
     if (parameter.buffer != (value.role == Value::buffer)) return "'" + value.source + "' has another role";
     if (parameter.dtype != value.dtype || !is_static || value.shape != Shape(parameter.shape.begin(), parameter.shape.end()))
@@ -103,14 +104,18 @@ class ProgramCheck {
     return Problem();
   }
 
-  /// What is made of shares is made element by element, of them and of scalars that are the same on each replica; a program that
-  /// runs says that its kernel does so.
+  /// What is made of shares is made element by element, of them and of scalars that are the same on each replica (a program that
+  /// runs says that its kernel does so); or it is a sum over shares alone, of which each replica has a summand.
   Problem shares(const Step& step) const {
     const auto value = [&](int id) -> const Value& { return program_.values[static_cast<size_t>(id)]; };
     const auto share = [&](int id) { return in_shares(value(id)); };
     const auto first = std::find_if(step.outputs.begin(), step.outputs.end(), share);
     const auto read = std::find_if(step.inputs.begin(), step.inputs.end(), share);
     if (first == step.outputs.end() && read == step.inputs.end()) return Problem();
+    if (std::all_of(step.inputs.begin(), step.inputs.end(), share) &&
+        std::all_of(step.outputs.begin(), step.outputs.end(), [&](int output) { return summand(value(output)); }))
+      return graph_ || traits(step.op).adds_parts ? Problem()
+                                                  : "'" + op_name(step) + "' is of shares, but isn't a sum over its operands";
     if (first == step.outputs.end() || read == step.inputs.end() ||
         !std::all_of(step.outputs.begin(), step.outputs.end(), share))
       return "'" + op_name(step) + "' is of shares, so all that it gives must be, and something that it takes";
@@ -130,6 +135,7 @@ class ProgramCheck {
   }
 
   static bool replicated(const Value& value) { return value.layout.kind == ValueLayout::replicated; }
+  static bool summand(const Value& value) { return value.layout.kind == ValueLayout::partial && value.shape.empty(); }
   static bool in_shares(const Value& value) { return value.layout.kind == ValueLayout::sharded; }
 
   Problem layout(const Value& value) const {
@@ -196,7 +202,7 @@ class ProgramCheck {
 
   Problem update(size_t i) {
     const Update& update = program_.updates[i];
-    if (!names_.insert(update.name).second) return "a second update of '" + update.name.substr(0, 80) + "'";
+    if (!names_.insert(update.name).second) return "a second update of " + in_quotes(update.name);
     if (!in_range(update.value)) return "there is no value " + std::to_string(update.value);
     return problem_of_update(update, scope_);
   }
@@ -236,7 +242,7 @@ class ProgramCheck {
   std::unordered_set<std::string> names_;
   std::unordered_set<int> counted_;  ///< regions that have a `replicas` symbol
   std::vector<bool> made_ = std::vector<bool>(program_.values.size(), false);
-  std::vector<bool> constant_ = std::vector<bool>(program_.values.size(), false);  ///< depends on parameters alone
+  std::vector<bool> constant_ = std::vector<bool>(program_.values.size(), false);  ///< depends only on parameters
   std::vector<Phase> phase_ = std::vector<Phase>(program_.values.size(), Phase::forward);
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/check/check_training.h"
 
+#include "runtime/base/printable.h"
 #include "runtime/plan/parameter_groups.h"
 
 #include <array>
@@ -51,7 +52,7 @@ std::optional<std::string> problem_of_setting(const Value& value, const Plan& pl
     if (value.name == setting.name) return problem_as(setting.dtype);
   for (const GroupRate& group : group_rates(plan))
     if (value.name == group.setting) return problem_as(DType::float32);
-  return "there is no setting '" + value.name.substr(0, 80) + "'; a plan of another sheaf is made anew by `sheaf compile`";
+  return "there is no setting " + in_quotes(value.name) + "; a plan of another sheaf is made anew by `sheaf compile`";
 }
 
 std::optional<std::string> problem_of_state(const Parameter& state) {
@@ -70,7 +71,7 @@ std::optional<std::string> problem_of_update(const Update& update, const CheckSc
   const auto parameter = scope.parameters.find(update.name);
   const auto state = scope.state.find(update.name);
   if (parameter == scope.parameters.end() && state == scope.state.end())
-    return "there is no parameter, buffer or state '" + update.name.substr(0, 80) + "'";
+    return "there is no parameter, buffer or state " + in_quotes(update.name);
   const Parameter& target = parameter != scope.parameters.end() ? *parameter->second : *state->second;
   const Value& value = scope.program.values[static_cast<size_t>(update.value)];
   if (value.dtype != target.dtype || value.shape != Shape(target.shape.begin(), target.shape.end()))

@@ -1,5 +1,6 @@
 #include "runtime/check/plan_header.h"
 
+#include "runtime/base/printable.h"
 #include "runtime/plan/serialize.h"
 #include "runtime/plan/sha256.h"
 #include "runtime/plan/strategy.h"
@@ -23,7 +24,7 @@ int check_header(const JsonNode& root) {
   const bool has_minor = dot.ec == std::errc() && dot.ptr != end && *dot.ptr == '.';
   const auto last = has_minor ? std::from_chars(dot.ptr + 1, end, minor) : dot;
   if (!has_minor || last.ec != std::errc() || last.ptr != end || major < 0 || minor < 0)
-    version.fail("'" + text.substr(0, 80) + "' is not a version; expected MAJOR.MINOR");
+    version.fail(in_quotes(text) + " is not a version; expected MAJOR.MINOR");
   if (major != kPlanMajor || minor > kPlanMinor)
     version.fail("the plan has format " + text + "; this program reads " + std::to_string(kPlanMajor) + ".0 to " +
                  std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor) +
@@ -31,7 +32,7 @@ int check_header(const JsonNode& root) {
   const JsonNode required = root.field("requires");
   for (const std::string& feature : required.texts())
     if (feature != "bf16" && feature != "f16" && !strategy_from_name(feature))
-      required.fail("the plan needs the feature '" + feature.substr(0, 80) + "', which this program doesn't know");
+      required.fail("the plan needs the feature " + in_quotes(feature) + ", which this program doesn't know");
   return minor;
 }
 
@@ -41,7 +42,7 @@ void verify_digest(const JsonNode& root, Json& document) {
   document.erase("sha256");
   const std::string found = sha256(document.dump(-1, ' ', false, Json::error_handler_t::replace));
   if (found != expected)
-    root.fail("the plan is damaged: its content has SHA-256 " + found + ", but sha256 says " + expected.substr(0, 80));
+    root.fail("the plan is damaged: its content has SHA-256 " + found + ", but sha256 says " + in_quotes(expected));
 }
 
 }  // namespace sheaf

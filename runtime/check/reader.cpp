@@ -1,6 +1,7 @@
 #include "runtime/check/reader.h"
 
 #include "runtime/base/file.h"
+#include "runtime/base/printable.h"
 #include "runtime/plan/base64.h"
 #include "runtime/check/check.h"
 #include "runtime/check/plan_header.h"
@@ -23,7 +24,7 @@ template <typename T>
 T named_at(const JsonNode& node, const char* what, std::optional<T> (*find)(std::string_view)) {
   const std::string name = node.text();
   const std::optional<T> known = find(name);
-  if (!known) node.fail(std::string("unknown ") + what + " '" + name.substr(0, 80) + "'");
+  if (!known) node.fail(std::string("unknown ") + what + " " + in_quotes(name));
   return known.value_or(T{});
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/check/step_check.h"
 
+#include "runtime/base/printable.h"
+
 #include <algorithm>
 
 namespace sheaf {
@@ -28,34 +30,10 @@ bool StepCheck::outputs(size_t count) {
   return !failed();
 }
 
-bool StepCheck::roles(const std::vector<std::string>& required, const std::vector<std::string>& optional) {
-  for (size_t i = 0; i < step_.roles.size(); ++i) {
-    const std::string& role = step_.roles[i];
-    const bool known = std::find(required.begin(), required.end(), role) != required.end() ||
-                       std::find(optional.begin(), optional.end(), role) != optional.end();
-    if (!known) fail("'" + to_string(step_.op) + "' has no operand '" + role.substr(0, 80) + "'");
-    // At most as many as there are known roles: the first repeated or unknown one ends this.
-    if (std::find(step_.roles.begin(), step_.roles.begin() + static_cast<std::ptrdiff_t>(i), role) !=
-        step_.roles.begin() + static_cast<std::ptrdiff_t>(i))
-      fail("the operand '" + role.substr(0, 80) + "' stands twice");
-    if (failed()) return false;
-  }
-  for (const std::string& role : required)
-    if (!operand(role)) fail("'" + to_string(step_.op) + "' needs an operand '" + role + "'");
-  if (!failed() && step_.roles.front() != required.front()) fail("'" + required.front() + "' must be the first operand");
-  return !failed();
-}
-
-const Value* StepCheck::operand(std::string_view role) const {
-  for (size_t i = 0; i < step_.roles.size() && i < step_.inputs.size(); ++i)
-    if (step_.roles[i] == role) return &input(i);
-  return nullptr;
-}
-
 void StepCheck::attributes(std::initializer_list<std::string_view> required, std::initializer_list<std::string_view> optional) {
   for (const auto& item : step_.attributes.items())
     if (!contains(required, item.key()) && !contains(optional, item.key()))
-      fail("'" + to_string(step_.op) + "' has no attribute '" + item.key().substr(0, 80) + "'");
+      fail("'" + to_string(step_.op) + "' has no attribute " + in_quotes(item.key()));
   for (const std::string_view name : required)
     if (!step_.attributes.contains(name)) fail("the attribute '" + std::string(name) + "' is missing");
 }

@@ -45,14 +45,9 @@ class StepCheck {
   const Value& input(size_t i) const { return scope_.program.values[static_cast<size_t>(step_.inputs[i])]; }
   const Value& output(size_t i) const { return scope_.program.values[static_cast<size_t>(step_.outputs[i])]; }
 
-  /// Inputs have these roles and no others, each at most once, the first of `required` first. False on
-  /// failure.
-  bool roles(const std::vector<std::string>& required, const std::vector<std::string>& optional = {});
   /// Exactly `count` outputs. False on failure.
   bool outputs(size_t count);
   bool inputs(size_t count);
-  /// The input of this role, or null.
-  const Value* operand(std::string_view role) const;
 
   /// Attributes have these names and no others; all but those in `optional` are present.
   void attributes(std::initializer_list<std::string_view> required, std::initializer_list<std::string_view> optional = {});

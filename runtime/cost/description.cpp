@@ -1,6 +1,7 @@
 #include "runtime/cost/description.h"
 
 #include "runtime/base/file.h"
+#include "runtime/base/printable.h"
 #include "runtime/device/backend.h"
 #include "runtime/plan/json_node.h"
 #include "runtime/plan/json_text.h"
@@ -41,7 +42,7 @@ void read_operations(const JsonNode& node, const char* name, std::map<Op, double
   if (!given.json().is_object()) return given.fail("must be an object");
   for (const auto& item : given.json().items()) {
     const auto op = op_from_name(item.key());
-    if (!op) return given.fail("unknown operation '" + item.key().substr(0, 80) + "'");
+    if (!op) return given.fail("unknown operation " + in_quotes(item.key()));
     operations[*op] = positive(given.field(item.key().c_str()));
   }
 }
@@ -119,12 +120,7 @@ Result<DeviceDescriptions> read_devices(const std::string& file, const std::stri
   std::vector<std::string_view> fields = {"sheaf_devices"};
   for (const DeviceBackend* backend : backends()) fields.push_back(backend->name);
   root.only(fields);
-  if (!root.failed()) {
-    const JsonNode version = root.field("sheaf_devices");
-    if (const std::string given = version.text(); !root.failed() && given != "1.0") {
-      version.fail("version '" + given.substr(0, 32) + "' is unknown; this program reads 1.0");
-    }
-  }
+  if (!root.failed()) root.field("sheaf_devices").version("1.0");
   for (const std::string& kind : backend_names()) {
     if (!root.failed() && root.has(kind.c_str())) read_device(root.field(kind.c_str()), devices.kinds[kind]);
   }

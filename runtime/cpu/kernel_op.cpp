@@ -1,18 +1,12 @@
 #include "runtime/cpu/kernel_op.h"
 
-#include "runtime/base/path_of_open_file.h"
 #include "runtime/cpu/dnnl/dnnl_format.h"
 #include "runtime/machine/isa.h"
+#include "runtime/machine/memory_object.h"
 #include "runtime/machine/thread_pool.h"
 #include "runtime/steps/kernel_step.h"
 
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <optional>
 
@@ -23,41 +17,9 @@ using KernelFunction = void (*)(void* const* buffers, const int64_t* extents, in
 
 class CpuKernels : public Kernels {
  public:
-  ~CpuKernels() override {
-    if (handle) dlclose(handle);
-    if (file >= 0) close(file);
-  }
-  void* handle = nullptr;
-  int file = -1;  ///< kept open: dlopen takes a path that it knows for the object it knows, and numbers are used again
+  std::optional<MemoryObject> object;  ///< none: the plan has no kernels
   std::map<std::string, KernelFunction> functions;
 };
-
-/// dlopen of bytes in memory. Fills handle and file of `kernels`.
-Result<void> open_object(CpuKernels& kernels, const std::string& name, const std::string& bytes) {
-  const int file = memfd_create("sheaf-kernels", MFD_CLOEXEC);
-  if (file < 0) return Error(std::string("cannot create a memory file for the plan's kernels: ") + std::strerror(errno));
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t written = write(file, bytes.data() + done, bytes.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int code = errno;
-      close(file);
-      return Error(std::string("cannot store the plan's kernels in memory: ") + std::strerror(code));
-    }
-    done += static_cast<size_t>(written);
-  }
-  auto path = path_of_open_file(file);
-  if (!path) {
-    close(file);
-    return path.error();
-  }
-  void* handle = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char* reason = handle ? nullptr : dlerror();
-  kernels.handle = handle;
-  kernels.file = file;
-  if (handle) return {};
-  return Error("the plan's kernels for " + name + " cannot be loaded: " + (reason ? reason : "unknown reason"));
-}
 
 class KernelExecutable : public Executable {
  public:
@@ -117,12 +79,16 @@ Result<std::shared_ptr<const Kernels>> load_cpu_kernels(const Plan& plan) {
                                   (offered.empty() ? "none" : offered) +
                                   ", and sheaf needs a CPU with AVX2 and FMA (x86-64-v3) at least");
   }
-  if (auto opened = open_object(*kernels, level, *object); !opened) {
-    opened.error().diagnostics.front().location.file = plan.file;
-    return opened.error();
+  auto loaded = MemoryObject::load(*object);
+  if (!loaded) {
+    Diagnostic& problem = loaded.error().diagnostics.front();
+    problem.location.file = plan.file;
+    problem.message = "the plan's kernels for " + level + " cannot be loaded: " + problem.message;
+    return loaded.error();
   }
+  kernels->object.emplace(std::move(*loaded));
   for (const Kernel& kernel : plan.kernels) {
-    void* symbol = dlsym(kernels->handle, kernel.name.c_str());
+    void* symbol = kernels->object->symbol(kernel.name);
     if (!symbol) return Error({plan.file}, "the plan's object for " + level + " has no kernel '" + kernel.name + "'");
     kernels->functions[kernel.name] = reinterpret_cast<KernelFunction>(symbol);
   }

@@ -153,11 +153,18 @@ const Error& BackendState::lose(Error why) {
   return why_lost_;
 }
 
-Patience::Patience(BackendState& state, Seconds deadline)
-    : state_(state), deadline_(deadline), begin_(Clock::now()), looked_(begin_), moved_(begin_) {}
+Patience::Clock::duration Patience::sleep(Clock::time_point begin, Clock::time_point now, const Expected& expected) {
+  constexpr auto kShort = std::chrono::milliseconds(2);
+  constexpr Clock::duration kNap = std::chrono::microseconds(50);
+  // Most waits are the rest of a step: a core is spared only after what steps of small models take, and not towards the end.
+  if (now - begin < kShort || (expected.from <= now && now < expected.until)) return {};
+  return now < expected.from ? std::min(kNap, expected.from - now) : kNap;
+}
+
+Patience::Patience(BackendState& state, Seconds deadline, const Expected& expected)
+    : state_(state), deadline_(deadline), expected_(expected), begin_(Clock::now()), looked_(begin_), moved_(begin_) {}
 
 Result<void> Patience::wait() {
-  using std::chrono::microseconds;
   constexpr int kQuickQuestions = 64;
   if (++questions_ < kQuickQuestions) return {};
   const Clock::time_point now = Clock::now();
@@ -176,12 +183,8 @@ Result<void> Patience::wait() {
       return state_.lose(std::move(error.note("--deadline SECONDS allows more time")));
     }
   }
-  // Most waits are the rest of a step: a core is spared only after what steps of small models take.
-  if (now - begin_ < std::chrono::milliseconds(2)) {
-    std::this_thread::yield();
-  } else {
-    std::this_thread::sleep_for(microseconds(50));
-  }
+  if (const auto nap = sleep(begin_, now, expected_); nap > Clock::duration()) std::this_thread::sleep_for(nap);
+  else std::this_thread::yield();
   return {};
 }
 

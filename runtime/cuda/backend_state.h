@@ -98,14 +98,24 @@ class BackendState {
 /// backend's devices has done anything for `deadline`, because their queues may wait for each other.
 class Patience {
  public:
-  Patience(BackendState& state, Seconds deadline);
+  using Clock = std::chrono::steady_clock;
+  /// When the work is expected to be done: then it is asked again and again, without sleep. A default one: not known.
+  struct Expected {
+    Clock::time_point from, until;
+    /// Of work that began at `begin` and takes as long as the last time: its last fifth, and half as much again as it takes.
+    static Expected of(Clock::time_point begin, Clock::duration last) { return {begin + last * 4 / 5, begin + last * 3 / 2}; }
+  };
+  /// How long a wait since `begin` sleeps at `now`; 0: not at all.
+  static Clock::duration sleep(Clock::time_point begin, Clock::time_point now, const Expected& expected);
+
+  Patience(BackendState& state, Seconds deadline, const Expected& expected = {});
   /// Call while the awaited work isn't done. Errors: this wait or another has failed.
   Result<void> wait();
 
  private:
-  using Clock = std::chrono::steady_clock;
   BackendState& state_;
   Seconds deadline_;
+  Expected expected_;
   Clock::time_point begin_, looked_, moved_;
   uint64_t progress_ = 0;
   int questions_ = 0;
@@ -113,9 +123,9 @@ class Patience {
 
 /// Returns when `done()`, a Result<bool>, is true. Errors: its own, or that the deadline has passed.
 template <typename Done>
-Result<void> wait_until(BackendState& state, Seconds deadline, Done&& done) {
+Result<void> wait_until(BackendState& state, Seconds deadline, Done&& done, const Patience::Expected& expected = {}) {
   if (const Error* lost = state.lost()) return *lost;
-  Patience patience(state, deadline);
+  Patience patience(state, deadline, expected);
   for (;;) {
     auto answer = done();
     if (!answer) return state.explain(std::move(answer.error()));

@@ -26,7 +26,9 @@ struct BatchNormCall {
   MemoryRef x, mean, var, weight, mask;
   MemoryRef bias, residual, y;  ///< forward: y = relu(norm + residual); mean and var are made, var biased
   bool relu = false;
-  MemoryRef x_bias;                  ///< mean is of x + x_bias, one f32 per channel; nothing else depends on it
+  bool given = false;  ///< forward: mean and var are there already; only by vectors
+  MemoryRef slopes;    ///< backward: Left::slopes (runtime/bind/fuse_norms.h), of which dx alone is made; only by vectors
+  MemoryRef x_bias;    ///< mean is of x + x_bias, one f32 per channel; nothing else depends on it
   MemoryRef dy, dx, dweight, dbias;  ///< backward; dweight and dbias may be in scratch
   MemoryRef more;                    ///< added to dy first; then there is `gradient` too
   MemoryRef gradient;                ///< dy, and more, where the mask is set, for others

@@ -58,6 +58,11 @@ class CudaDevice final : public Device {
     return logged ? &logged->log() : nullptr;
   }
   int memory_space() const override { return 1 + device_; }
+  std::string software() override {
+    const std::lock_guard lock(mutex_);
+    const std::string libraries = library_ ? library_->versions() : "", driver = driver_.version();
+    return libraries + (libraries.empty() || driver.empty() ? "" : ", ") + driver;
+  }
 
   int64_t available_bytes() override {
     auto memory = driver_.memory(device_);

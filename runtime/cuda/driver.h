@@ -72,6 +72,8 @@ class Driver {
   /// Makes the device's context the calling thread's, as library operations must before they call a library. Allocates nothing.
   virtual Result<void> make_current(int device) { return {}; }
 
+  /// For logs: "CUDA driver 13.0".
+  virtual std::string version() { return {}; }
   virtual int devices() const = 0;
   virtual const DeviceProperties& properties(int device) const = 0;
   virtual Result<MemoryInUse> memory(int device) = 0;
@@ -88,7 +90,8 @@ class Driver {
 
   virtual Result<Stream> make_stream(int device) = 0;
   virtual void destroy(Stream stream) = 0;
-  virtual Result<DriverEvent> make_event(int device) = 0;
+  /// `timed`: elapsed() may ask when it was reached.
+  virtual Result<DriverEvent> make_event(int device, bool timed = false) = 0;
   virtual void destroy(DriverEvent event) = 0;
   /// PTX text; the driver compiles it for `device`. Errors have the compiler's log.
   virtual Result<Module> load(int device, const std::string& ptx) = 0;
@@ -102,6 +105,8 @@ class Driver {
   /// the work itself: a fault of a kernel, a lost device.
   virtual Result<bool> done(DriverEvent event) = 0;
   virtual Result<bool> done(Stream stream) = 0;
+  /// Seconds on the device's clock from `from` to `to`, timed events of one device that are done; negative if `to` came first.
+  virtual Result<double> elapsed(DriverEvent from, DriverEvent to) = 0;
 
   /// Ends are devices or kHost; host memory is pinned.
   virtual Result<void> copy(Stream stream, void* target, int target_device, const void* source, int source_device,
@@ -116,6 +121,10 @@ class Driver {
   virtual Result<Graph> end_capture(Stream stream) = 0;
   virtual Result<void> launch(Stream stream, Graph graph) = 0;
   virtual void destroy(Graph graph) = 0;
+
+  /// Names what the calling thread asks for from here to pop_range(), for profilers (NVTX). Ranges nest.
+  virtual void push_range(const std::string& name) {}
+  virtual void pop_range() {}
 
   /// Tells a driver that checks accesses what the next enqueued work accesses, through watch().
   virtual bool watches() const { return false; }

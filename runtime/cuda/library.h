@@ -17,6 +17,8 @@ class Library {
   virtual Result<void> supports(Op op, DType dtype) = 0;
   /// As Device::prepare(), of steps other than `kernel`. Executables are cuda::Operation.
   virtual Result<Prepared> prepare(const PrepareRequest& request) = 0;
+  /// The libraries opened so far: "cuDNN 9.19.0, cuBLASLt 13.0.2".
+  virtual std::string versions() const { return {}; }
   /// A device of the process is lost: what is open is left to the process, since closing it would wait for that device.
   virtual void abandon() {}
 };

@@ -65,9 +65,9 @@ void LoggedDriver::destroy(Stream stream) {
   driver_->destroy(stream);
 }
 
-Result<DriverEvent> LoggedDriver::make_event(int device) {
+Result<DriverEvent> LoggedDriver::make_event(int device, bool timed) {
   const Noted noted(log_, "cuEventCreate", device);
-  return driver_->make_event(device);
+  return driver_->make_event(device, timed);
 }
 
 void LoggedDriver::destroy(DriverEvent event) {

@@ -63,40 +63,68 @@ class NormBuilder {
     if (operands_.has("x_bias")) require_channels(operands_.wide_operand("x_bias").dims, channels(), "x_bias");
   }
 
+  /// With the convolution behind it (runtime/bind/join_convolutions.h).
+  bool joined() const { return operands_.has("slopes"); }
+
   Prepared forward() {
     require(operands_.has("bias") == affine_, "weight and bias should be given together");
     if (affine_) require_channels(operands_.wide_operand("bias").dims, channels(), "bias");
     const auto& outputs = operands_.request.outputs;
-    const bool masked = outputs.size() == 4, residual = operands_.has("residual");
-    require(masked ? call_.relu : outputs.size() == 3, "expected 3 outputs, with ReLU 3 or 4");
+    call_.given = operands_.has("mean");
+    const size_t results = call_.given ? 1 : 3;  // without the mask
+    const bool masked = outputs.size() == results + 1, residual = operands_.has("residual");
+    require(masked ? call_.relu : outputs.size() == results,
+            "expected " + std::to_string(results) + " outputs, with ReLU one more at most");
     require(!residual || (call_.relu && operands_.operand("residual").dims == call_.dims),
             "a residual goes with ReLU, and has x's shape");
     require(operands_.output().dims == call_.dims, "output 0 should have x's shape");
-    require_channels(operands_.wide_output(1).dims, channels(), "output 1, the mean,");
-    require_channels(operands_.wide_output(2).dims, channels(), "output 2, the variance,");
+    const auto statistic = [&](const char* role, size_t index) {
+      require_channels((call_.given ? operands_.wide_operand(role) : operands_.wide_output(index)).dims, channels(), role);
+      return call_.given ? input(role) : output(index);
+    };
+    call_.mean = statistic("mean", 1);
+    call_.var = statistic("var", 2);
     prepared_.inputs[size_t(operands_.find("x"))] = prepared_.outputs[0] = placed();
     if (residual) prepared_.inputs[size_t(operands_.find("residual"))] = placed();
     if (masked) {
-      require(outputs[3].dtype == DType::uint8 && outputs[3].dims == Dims{1},
-              "output 3, the workspace, should be uint8 of shape [1]");
-      prepared_.outputs[3].bytes = mask_bytes(call_.dims);
-      prepared_.outputs[3].format = std::make_shared<NormWorkspace>(call_.channels_last, prepared_.outputs[3].bytes);
-      call_.mask = output(3);
+      require(outputs[results].dtype == DType::uint8 && outputs[results].dims == Dims{1},
+              "the last output, the workspace, should be uint8 of shape [1]");
+      prepared_.outputs[results].bytes = mask_bytes(call_.dims);
+      prepared_.outputs[results].format =
+          std::make_shared<NormWorkspace>(call_.channels_last, prepared_.outputs[results].bytes);
+      call_.mask = output(results);
     }
     call_.bias = input("bias");
     call_.residual = input("residual");
     call_.y = output();
-    call_.mean = output(1);
-    call_.var = output(2);
+    if (call_.given) require_vectors();
     std::string with;
     if (call_.relu)
       with = residual ? ", with the addition and the ReLU (which keeps NaN) behind it"
                       : ", with the ReLU (which keeps NaN) behind it";
     return finished(add_batch_norm_train(calls_, kernels_.get(), call_, prepared_.scratch_bytes),
-                    goes_by_vectors(call_)
+                    call_.given ? "one pass, by statistics that the convolution before it has made"
+                    : goes_by_vectors(call_)
                         ? "statistics in one pass over x, about a mean of eight of its values, the rest in a second"
                         : "mean, squares about it and the rest in passes of their own",
                     with);
+  }
+
+  /// dx alone: all else is made by the gradient of the convolution behind the norm.
+  Prepared by_slopes() {
+    require(operands_.request.outputs.size() == 1, "expected 1 output");
+    require(operands_.operand("dy").dims == call_.dims && operands_.output().dims == call_.dims,
+            "dy and dx should have x's shape");
+    require(operands_.wide_operand("slopes").dims == Dims{3, channels()}, "slopes should have shape [3, C]");
+    for (const char* role : {"x", "dy"}) prepared_.inputs[size_t(operands_.find(role))] = placed();
+    prepared_.outputs[0] = placed();
+    prepared_.in_place.push_back({operands_.find("dy"), 0});
+    call_.dy = input("dy");
+    call_.dx = output();
+    call_.slopes = input("slopes");
+    require_vectors();
+    return finished(add_batch_norm_backward(calls_, kernels_.get(), call_, prepared_.scratch_bytes),
+                    "dx in one pass, by slopes that the gradient of the convolution behind it has made", "");
   }
 
   Prepared backward() {
@@ -150,6 +178,9 @@ class NormBuilder {
 
  private:
   int64_t channels() const { return call_.dims[1]; }
+  void require_vectors() const {
+    require(goes_by_vectors(call_), "what is joined with convolutions has channels last, a multiple of eight of them");
+  }
   MemoryRef input(std::string_view role) const {
     const int index = operands_.find(role);
     return index < 0 ? MemoryRef{} : MemoryRef{index, 0};
@@ -190,7 +221,8 @@ class NormBuilder {
 Prepared prepare_own_batch_norm(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
                                 const DeviceProperties& gpu) {
   NormBuilder norm(request, kernels, gpu);
-  return request.step.op == Op::batch_norm_train ? norm.forward() : norm.backward();
+  if (request.step.op == Op::batch_norm_train) return norm.forward();
+  return norm.joined() ? norm.by_slopes() : norm.backward();
 }
 
 }  // namespace sheaf::cuda

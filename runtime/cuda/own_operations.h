@@ -30,6 +30,10 @@ Prepared prepare_own_batch_norm(const PrepareRequest& request, const std::shared
 /// `check_finite`: sets the queue's flag.
 Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
 
+/// `nonfinite`: any number of tensors in their present formats, each f32, bf16 or f16, counted by one launch for every 192.
+Prepared prepare_own_nonfinite(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                               const DeviceProperties& gpu);
+
 /// max_pool, avg_pool, adaptive_avg_pool, max_pool_train, and the three's gradients, in f32, bf16, f16, with PyTorch's rules,
 /// in x's (dy's) present format. `why`: why no library does it.
 /// Only this function's max_pool_backward reads the workspace of its max_pool_train; it gives dx the format that x had.

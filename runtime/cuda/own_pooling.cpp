@@ -25,7 +25,7 @@ class PoolWorkspace final : public Format {
   }
   std::string name() const override { return "places of maxima"; }
 
-  const bool channels_last;  ///< how x and y lie
+  const bool channels_last;  ///< the layouts of x and y
   const size_t bytes;
 };
 
@@ -58,7 +58,7 @@ class PoolBuilder {
     prepared_ = operands_.prepared();
     const int at_hand = operands_.find(backward_ ? "dy" : "x");
     channels_last_ = is_channels_last(operands_.request.inputs[size_t(at_hand)]);
-    // A dy of one position a channel lies alike in both: then dx as the convolutions before it want it.
+    // A dy of one position per channel is the same in both layouts: then dx is as the convolutions before it want it.
     if (backward_ && product(sizes_.y, 2, sizes_.y.size()) == 1) channels_last_ = true;
     if (traits(op_).pass == Pass::training) give_workspace();
     if (max_ && backward_) take_workspace();
@@ -68,6 +68,7 @@ class PoolBuilder {
     }
     prepared_.implementation = std::string("pooling kernel") + (channels_last_ ? ", channels last" : "");
     prepared_.reason = "the project's own kernel: " + why;
+    if (lanes() > 1) prepared_.reason += "; by vectors of " + std::to_string(lanes()) + " channels";
     if (kernels_) launch();
     return std::move(prepared_);
   }
@@ -120,15 +121,24 @@ class PoolBuilder {
     channels_last_ = format->channels_last;
   }
 
+  /// Channels of a thread: as many as 16 bytes hold where they are neighbours and fill such vectors, else one.
+  int64_t lanes() const {
+    const int64_t lanes = int64_t(kOperandAlignment / size_of(operands_.dtype()));
+    return channels_last_ && sizes_.x[1] % lanes == 0 ? lanes : 1;
+  }
+
   void launch() {
+    const auto lanes = uint64_t(this->lanes());
     pool_.channels_last = channels_last_;
-    const Dims& over = backward_ ? sizes_.x : sizes_.y;  // one thread for each of its elements
+    pool_.channels = narrow(sizes_.x[1] / int64_t(lanes));
+    const Dims& over = backward_ ? sizes_.x : sizes_.y;  // a thread has one of its elements, or a vector
     const auto image = uint64_t(product(over, 1, over.size())), images = uint64_t(over[0]);
     const auto read_image = uint64_t(product(backward_ ? sizes_.y : sizes_.x, 1, over.size()));
     const auto tap_image = uint64_t(product(sizes_.y, 1, over.size())) * tap_bytes();
     const size_t element = size_of(operands_.dtype());
     const int inputs = int(operands_.request.inputs.size());
-    const std::string kernel = std::string(max_ ? "max_pool_" : "avg_pool_") + (backward_ ? "backward_" : "") + suffix_ +
+    const std::string kernel = std::string(max_ ? "max_pool_" : "avg_pool_") + (backward_ ? "backward_" : "") +
+                               (lanes > 1 ? "vectors_" : "") + suffix_ +
                                (!max_              ? ""
                                 : tap_bytes() == 1 ? "_u8"
                                                    : "_i32");
@@ -136,7 +146,7 @@ class PoolBuilder {
     // Elements are counted in 32 bits: as many images at a time as that allows.
     const uint64_t at_once = image == 0 ? images : uint64_t{INT32_MAX} / image;
     for (uint64_t first = 0; image != 0 && first < images; first += at_once) {
-      const uint64_t count = std::min(at_once, images - first) * image;
+      const uint64_t count = std::min(at_once, images - first) * image / lanes;  // threads
       const MemoryRef to{inputs, first * image * element};
       const MemoryRef from{operands_.find(backward_ ? "dy" : "x"), first * read_image * element};
       MemoryRef taps{};
@@ -150,7 +160,9 @@ class PoolBuilder {
       call.value(pool_).value(uint32_t(count));
       calls.push_back(std::move(call));
     }
-    prepared_.executable = std::make_unique<KernelOperation>(kernels_, std::move(calls), false);
+    auto operation = std::make_unique<KernelOperation>(kernels_, std::move(calls), false);
+    if (lanes > 1) operation->operand_alignment = kOperandAlignment;
+    prepared_.executable = std::move(operation);
   }
 
   StepOperands operands_;

@@ -36,6 +36,11 @@ Result<Prepared> prepare_batch_norm(const PrepareRequest& request, const std::sh
   return prepare_own_batch_norm(request, kernels, gpu);
 }
 
+Result<Prepared> prepare_nonfinite(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels,
+                                   const DeviceProperties& gpu) {
+  return prepare_own_nonfinite(request, kernels, gpu);
+}
+
 struct Entry {
   Op op;
   PrepareOwn prepare;
@@ -45,6 +50,7 @@ constexpr Entry operations[] = {
     {Op::reorder, prepare_reorder},
     {Op::reduce, prepare_reduce},
     {Op::check_finite, prepare_check_finite},
+    {Op::nonfinite, prepare_nonfinite},
     {Op::batch_norm_train, prepare_batch_norm},
     {Op::batch_norm_backward, prepare_batch_norm},
 };

@@ -2,6 +2,7 @@
 
 #include "runtime/steps/empty_step.h"
 #include "runtime/steps/step_operands.h"
+#include "runtime/cuda/joined_convolution.h"
 #include "runtime/cuda/gpu_models.h"
 #include "runtime/cuda/own_operations.h"
 #include "runtime/cuda/planned_device.h"
@@ -13,7 +14,10 @@ Result<Prepared> PlainLibrary::prepare(const PrepareRequest& request) {
     if (has_nothing_to_do(request)) return prepare_nothing(request, true);
     if (const PrepareOwn own = find_own_operation(request.step.op))
       return own(request, nullptr, properties_of(gpu_models().front()));
-    Prepared prepared = StepOperands(request).prepared();
+    const StepOperands operands(request);
+    if (is_joined(operands))
+      return Error("nobody knows which convolutions cuDNN would join with batch norms: this build has no CUDA backend");
+    Prepared prepared = operands.prepared();
     prepared.implementation = "library";
     prepared.reason = "cuDNN's or cuBLASLt's, of which this build knows nothing";
     prepared.uncertain = "its library's workspaces and layouts are left out: this build has no CUDA backend";

@@ -24,7 +24,8 @@ class PlanningDriver final : public Driver {
   Result<bool> enable_peer(int, int) override { return true; }
   Result<Stream> make_stream(int) override { return none(); }
   void destroy(Stream) override {}
-  Result<DriverEvent> make_event(int) override { return none(); }
+  Result<DriverEvent> make_event(int, bool) override { return none(); }
+  Result<double> elapsed(DriverEvent, DriverEvent) override { return none(); }
   void destroy(DriverEvent) override {}
   Result<Module> load(int, const std::string&) override { return reinterpret_cast<Module>(this); }
   void unload(int, Module) override {}

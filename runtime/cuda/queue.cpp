@@ -1,5 +1,7 @@
 #include "runtime/cuda/queue.h"
 
+#include <utility>
+
 namespace sheaf::cuda {
 namespace {
 
@@ -35,8 +37,16 @@ Result<void> CudaQueue::open() {
   }
   SHEAF_TRY(progress_.open(device_));
   state_->watch(&progress_, results_, {flag_, alarm_});
-  begin_run();  // the flag is 0 also for those who never begin a run
-  return failure_ ? Result<void>(*failure_) : Result<void>();
+  return lower_flag();  // it is 0 also for those who never begin a run
+}
+
+Result<void> CudaQueue::lower_flag() {
+  pending_ = compute_ahead_ = true;
+  return driver_.fill(compute_, flag_, 0, sizeof(int32_t));
+}
+
+void CudaQueue::end_range() {
+  if (std::exchange(in_range_, false)) driver_.pop_range();
 }
 
 CudaQueue::~CudaQueue() {
@@ -47,6 +57,7 @@ CudaQueue::~CudaQueue() {
   }
   if (computed_) driver_.destroy(computed_);
   if (flag_ && !state_->lost()) driver_.release(device_, flag_);
+  if (transfers_ && !state_->lost()) driver_.release_pinned(transfers_);
 }
 
 void CudaQueue::fail(Error error, std::string_view what) {
@@ -66,16 +77,47 @@ void CudaQueue::stop(Error error) {
   failure_ = std::make_shared<const Error>(both.note("then " + failure_->message()));
 }
 
-void CudaQueue::begin_run() {
+void CudaQueue::start_run() {
+  end_range();
+  timer_.restart();
+  arriving_.clear();  // of a run that failed
   if (failure_) return;
-  pending_ = compute_ahead_ = true;
-  keep(driver_.fill(compute_, flag_, 0, sizeof(int32_t)), "beginning of a run");
+  begun_ = Patience::Clock::now();
+  driver_.push_range(run_range_);
+  in_range_ = true;
+}
+
+void CudaQueue::begin_run() {
+  start_run();
+  if (!failure_) keep(lower_flag(), "beginning of a run");
+}
+
+void CudaQueue::begin_run(RecordedWork& first) {
+  if (!static_cast<CudaRecordedWork&>(first).begins_run) return begin_run();
+  start_run();
+}
+
+void CudaQueue::begin_timed() {
+  if (!failure_) keep(timer_.begin(compute_), "a timed event");
+}
+
+void CudaQueue::end_timed() {
+  if (!failure_) keep(timer_.end(), "a timed event");
+}
+
+Result<void> CudaQueue::work_times(std::span<WorkTimes> times) {
+  if (failure_) return *failure_;
+  auto read = timer_.read(compute_, deadline_, times);
+  if (!read) keep(read, "a timed event");
+  return failure_ ? Result<void>(*failure_) : Result<void>();
 }
 
 void CudaQueue::launch(Executable& executable, void* const* buffers, void* scratch, bool guarded) {
   auto& operation = static_cast<Operation&>(executable);  // the device's own
   if (failure_ || !recording_error_.diagnostics.empty()) return;
+  driver_.push_range(operation.what);
   keep(enqueue(operation, buffers, scratch, guarded), operation.what);
+  driver_.pop_range();
 }
 
 Result<void> CudaQueue::enqueue(Operation& operation, void* const* buffers, void* scratch, bool guarded) {
@@ -152,12 +194,16 @@ Result<void> CudaQueue::drain() {
     if (!done || !*done || !copying_) return done;
     return driver_.done(copies_);
   };
-  SHEAF_TRY(wait_until(*state_, deadline_, is_done));
+  const auto expected = begun_ && last_run_.count() > 0 ? Patience::Expected::of(*begun_, last_run_) : Patience::Expected();
+  SHEAF_TRY(wait_until(*state_, deadline_, is_done, expected));
+  if (begun_) last_run_ = Patience::Clock::now() - *begun_;
+  begun_.reset();
   fetches_->finish(pieces_);
   {
     const TeamSize team(copy_threads_);
     results_->finish(pieces_);
   }
+  take_deliveries();
   progress_.finished();
   joined_ = pieces_;
   pending_ = compute_ahead_ = copying_ = false;
@@ -165,6 +211,7 @@ Result<void> CudaQueue::drain() {
 }
 
 Result<void> CudaQueue::synchronize() {
+  end_range();
   if (failure_) {
     // The caller may free what was put in before the failure once this returns.
     if (!drained_ && pending_) (void)drain();
@@ -185,13 +232,17 @@ Result<void> CudaQueue::begin_recording() {
   if (recording_) return Error(name_ + ": this queue records already");
   // What is noted down must not depend on copies outside of it.
   SHEAF_TRY(join_all());
+  SHEAF_TRY(open_transfers());
   if (auto begun = driver_.begin_capture(compute_); !begun) {
     begun.error().diagnostics.front().message = name_ + ": " + begun.error().message();
     return begun;
   }
   recording_ = true;
+  recording_first_ = false;
   recording_error_.diagnostics.clear();
   recorded_ = 0;
+  recorded_fetches_.clear();
+  recorded_deliveries_.clear();
   return {};
 }
 
@@ -213,7 +264,13 @@ Result<std::unique_ptr<RecordedWork>> CudaQueue::end_recording() {
     error.diagnostics.front().message = name_ + ": " + what + ": " + error.diagnostics.front().message;
     return error;
   }
-  return std::unique_ptr<RecordedWork>(std::make_unique<CudaRecordedWork>(state_, *graph, what));
+  auto work = std::make_unique<CudaRecordedWork>(state_, *graph, what);
+  work->begins_run = recording_first_;
+  work->fetched = std::move(recorded_fetches_);
+  work->delivered = std::move(recorded_deliveries_);
+  most_arriving_ += work->delivered.size();
+  arriving_.reserve(most_arriving_);
+  return std::unique_ptr<RecordedWork>(std::move(work));
 }
 
 void CudaQueue::replay(RecordedWork& work) {
@@ -221,8 +278,11 @@ void CudaQueue::replay(RecordedWork& work) {
   if (failure_) return;
   keep(join_all(), recorded.what());
   if (failure_) return;
+  fill_in(recorded);
   pending_ = compute_ahead_ = true;
+  driver_.push_range(recorded.what());
   keep(driver_.launch(compute_, recorded.graph()), recorded.what());
+  driver_.pop_range();
   progress_.enqueued(recorded.what(), compute_);
 }
 

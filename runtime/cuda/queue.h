@@ -1,14 +1,19 @@
 // Ordered work on a GPU: a stream for operations and one for copies from and to the host's memory.
 #pragma once
 
+#include "runtime/device/recorded_transfers.h"
 #include "runtime/machine/thread_pool.h"
 #include "runtime/cuda/event.h"
 #include "runtime/cuda/operation.h"
 #include "runtime/cuda/queue_kernels.h"
+#include "runtime/cuda/work_timer.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace sheaf::cuda {
 
@@ -19,6 +24,21 @@ class CudaRecordedWork final : public RecordedWork {
       : state_(std::move(state)), graph_(graph), what_(std::move(what)) {}
   ~CudaRecordedWork() override;
   Graph graph() const { return graph_; }
+  /// The graph begins with what begin_run() does.
+  bool begins_run = false;
+  /// A part of the graph's pinned memory, and where the host copies it from before each replay, or to after it.
+  struct Fetched {
+    char* pinned = nullptr;
+    const void* const* sources = nullptr;
+    std::span<const CopyPart> parts;
+  };
+  struct Delivered {
+    const char* pinned = nullptr;
+    void* const* target = nullptr;
+    size_t bytes = 0;
+  };
+  std::vector<Fetched> fetched;
+  std::vector<Delivered> delivered;
   const std::string& what() const { return what_; }  ///< "12 recorded operations, from A to B"
 
  private:
@@ -27,7 +47,7 @@ class CudaRecordedWork final : public RecordedWork {
   std::string what_;
 };
 
-class CudaQueue final : public Queue {
+class CudaQueue final : public Queue, public RecordsTransfers {
  public:
   /// `name`: the device's ("cuda:0"). `deadline`: of waits for it.
   static Result<std::unique_ptr<CudaQueue>> open(std::shared_ptr<BackendState> state, int device, const std::string& name,
@@ -36,16 +56,24 @@ class CudaQueue final : public Queue {
   ~CudaQueue() override;
 
   void begin_run() override;
+  void begin_run(RecordedWork& first) override;
   void launch(Executable& executable, void* const* buffers, void* scratch, bool guarded) override;
   void copy(void* target, const void* source, const CopyShape& shape, bool guarded) override;
+  void copy_ahead(void* target, const void* source, const CopyShape& shape) override;
   void fetch(void* target, const void* const* sources, std::span<const CopyPart> parts) override;
   void record(Event& event) override;
   Result<void> wait(Event& event) override;
   Result<void> synchronize() override;
   bool records() const override { return true; }
   Result<void> begin_recording() override;
+  Result<void> begin_first_recording() override;
+  void deliver(void* const* target, const void* source, size_t bytes) override;
   Result<std::unique_ptr<RecordedWork>> end_recording() override;
   void replay(RecordedWork& work) override;
+  bool times_work() const override { return true; }
+  void begin_timed() override;
+  void end_timed() override;
+  Result<void> work_times(std::span<WorkTimes> times) override;
 
  private:
   struct Range {
@@ -60,10 +88,15 @@ class CudaQueue final : public Queue {
         device_(device),
         copy_threads_(std::clamp(available_cpus() / std::max(1, driver_.devices()), 1, 8)),
         name_(name),
+        run_range_("run on " + name),
         kernels_(std::move(kernels)),
         deadline_(deadline),
-        progress_(driver_, name) {}
+        progress_(driver_, name),
+        timer_(*state_, device) {}
   Result<void> open();
+  Result<void> lower_flag();
+  void start_run();
+  void end_range();
 
   /// Keeps the first failure. While recording it only ends the recording. `what`: the attempted work.
   void fail(Error error, std::string_view what);
@@ -86,9 +119,18 @@ class CudaQueue final : public Queue {
                                bool guarded);
   /// All of it, by the caller.
   bool pinned(const void* memory, size_t bytes);
-  Result<void> copy_from_host(void* target, const void* source, const CopyShape& shape);
+  /// `ahead`: no work of this queue touches the target.
+  Result<void> copy_from_host(void* target, const void* source, const CopyShape& shape, bool ahead = false);
   Result<void> copy_to_host(void* target, const void* source, const CopyShape& shape);
   Result<void> fetch_staged(void* target, const void* const* sources, std::span<const CopyPart> parts, size_t bytes);
+  // Copies from and to the host's memory in a recording (recorded_transfers.cpp).
+  Result<void> record_fetch(void* target, const void* const* sources, std::span<const CopyPart> parts, size_t bytes);
+  Result<void> record_delivery(void* const* target, const void* source, size_t bytes);
+  Result<void> open_transfers();
+  /// Puts the copy of pinned memory, which it takes, into the recording; returns that memory.
+  Result<char*> record_copy(size_t bytes, const std::function<Result<void>(char* pinned)>& copy);
+  void fill_in(const CudaRecordedWork& work);
+  void take_deliveries();
   /// Call before copies of `bytes` in total between the host's memory and `range` of the device's: the stream to use.
   Result<Stream> stream_for_copies(size_t bytes, const Range& range);
   /// Puts the copy of a piece, one end of which is the host's, into `stream`.
@@ -102,7 +144,7 @@ class CudaQueue final : public Queue {
   Driver& driver_;
   int device_;
   int copy_threads_;  ///< that copy a large piece of the caller's memory: one thread is slower than the device fetches
-  std::string name_;
+  std::string name_, run_range_;
   std::shared_ptr<const QueueKernels> kernels_;
   Stream compute_ = nullptr, copies_ = nullptr, alarm_ = nullptr;
   DriverEvent computed_ = nullptr;  ///< where the copy stream waits for the compute stream
@@ -110,6 +152,7 @@ class CudaQueue final : public Queue {
   std::shared_ptr<PinnedRing> fetches_, results_;
   Seconds deadline_;
   Progress progress_;
+  WorkTimer timer_;
 
   uint64_t pieces_ = 0;         ///< put into the copy stream
   uint64_t joined_ = 0;         ///< of them, those that the compute stream waits for
@@ -119,11 +162,27 @@ class CudaQueue final : public Queue {
   Failure failure_;
   bool drained_ = false;  ///< after the failure the streams were waited for
 
+  bool in_range_ = false;                             ///< of a run, for profilers
+  std::optional<Patience::Clock::time_point> begun_;  ///< the run whose work isn't known to be done
+  Patience::Clock::duration last_run_{};              ///< how long the one before took
+
   bool recording_ = false;
   Error recording_error_;
   size_t recorded_ = 0;
   std::string first_recorded_, last_recorded_;
   std::vector<Access> accesses_;  ///< for a driver that watches
+  char* transfers_ = nullptr;     ///< pinned memory of the recordings' copies
+  size_t transfers_used_ = 0;
+  bool recording_first_ = false;
+  std::vector<CudaRecordedWork::Fetched> recorded_fetches_;  ///< of the present recording
+  std::vector<CudaRecordedWork::Delivered> recorded_deliveries_;
+  struct Delivery {
+    const char* pinned = nullptr;
+    void* target = nullptr;
+    size_t bytes = 0;
+  };
+  std::vector<Delivery> arriving_;  ///< of replays; to be copied out once the work is done
+  size_t most_arriving_ = 0;        ///< if each recording is replayed once
 };
 
 }  // namespace sheaf::cuda

@@ -102,7 +102,7 @@ Result<void> CudaQueue::copy_on_devices(void* target, int target_device, const v
 }
 
 Result<Stream> CudaQueue::stream_for_copies(size_t bytes, const Range& range) {
-  // A stream of their own is worth its events only to copies that take longer than those. Small ones stand among the work.
+  // A stream of their own is worth its events only to copies that take longer than those. Small ones are put among the work.
   constexpr size_t kSmall = size_t{64} << 10;
   if (bytes <= kSmall) {
     SHEAF_TRY(join(range));
@@ -130,6 +130,7 @@ Result<void> CudaQueue::put(Stream stream, PinnedRing::Piece& piece, void* targe
   piece.end = piece.begin + span_of(shape, to_host ? shape.source_pitch : shape.target_pitch);
   pieces_ = piece.number;
   copying_ = true;
+  SHEAF_TRY(timer_.move(copies_));
   SHEAF_TRY(driver_.copy(copies_, target, target_device, source, source_device, shape));
   return driver_.record(piece.event, copies_);
 }
@@ -138,12 +139,20 @@ bool CudaQueue::pinned(const void* memory, size_t bytes) {
   return driver_.is_pinned(memory) && driver_.is_pinned(static_cast<const char*>(memory) + bytes - 1);
 }
 
-Result<void> CudaQueue::copy_from_host(void* target, const void* source, const CopyShape& shape) {
+void CudaQueue::copy_ahead(void* target, const void* source, const CopyShape& given) {
+  if (failure_ || given.row_bytes == 0 || given.rows == 0) return;
+  keep(copy_from_host(target, source, normal_shape(given), true), "a copy of the next run's data");
+}
+
+Result<void> CudaQueue::copy_from_host(void* target, const void* source, const CopyShape& shape, bool ahead) {
   // Another queue's results may still be on their way to what is read here.
   SHEAF_TRY(state_->settle({source, shape.row_bytes, shape.rows, shape.source_pitch}));
   const auto begin = reinterpret_cast<uintptr_t>(target);
-  SHEAF_ASSIGN(auto stream,
-               stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.target_pitch), true}));
+  Stream stream = copies_;
+  if (!ahead) {
+    SHEAF_ASSIGN(stream,
+                 stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.target_pitch), true}));
+  }
   const int device = state_->memory.device_of(target);
   const bool direct = pinned(source, span_of(shape, shape.source_pitch));
   const TeamSize team(copy_threads_);  // the lane's own operations need none
@@ -195,6 +204,7 @@ void CudaQueue::fetch(void* target, const void* const* sources, std::span<const 
     staged &= state_->memory.device_of(sources[i]) == kHost;
   }
   if (bytes == 0) return;
+  if (staged && recording_) return keep(record_fetch(target, sources, parts, bytes), "copies from the host's memory");
   if (!staged || recording_ || bytes > fetches_->most()) return Queue::fetch(target, sources, parts);
   if (!failure_) keep(fetch_staged(target, sources, parts, bytes), "copies from the host's memory");
 }

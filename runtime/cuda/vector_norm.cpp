@@ -8,8 +8,10 @@ namespace {
 
 constexpr unsigned kThreadsOfNorm = 512;
 constexpr uint64_t kLanes = 8, kMostWidth = 8;  // channels of a vector, vectors of a tile
-/// Blocks of a pass over the tensor: two on each multiprocessor of a large GPU. By the sizes alone, so that every GPU has the same bits.
-constexpr uint64_t kBlocks = 256, kMostParts = 128;
+/// Blocks of a pass over the tensor: two on each multiprocessor of a large GPU. Depends only on the sizes, so that every GPU
+/// gives the same bits. Parts are no more than it takes to keep an H200's memory busy, since the second pass adds up all of
+/// them.
+constexpr uint64_t kBlocks = 256, kMostParts = 144;
 /// Rows of two bytes an element that a thread has in its registers while the blocks meet; of four bytes, half as many.
 constexpr uint64_t kHeldForward = 4, kHeldBackward = 2;
 
@@ -78,8 +80,48 @@ static std::vector<MemoryRef> of_channels(const BatchNormCall& norm) {
   return {norm.dweight, norm.dbias, norm.mean, norm.x_bias, norm.var, norm.weight};
 }
 
+/// Up to and including whether a ReLU follows: y, by the first pass's sums or, without any, from mean and var, which are there.
+static KernelCall normalizing_call(OwnKernels& kernels, const char* name, const BatchNormCall& norm, MemoryRef sums = {},
+                                   MemoryRef shifts = {}) {
+  KernelCall call = call_of(kernels, "norm", name, norm.dtype, passes_of(norm).second_grid);
+  call.address(norm.y).address(norm.mask).address(norm.x).address(norm.residual).addresses(affine_of(norm), 5);
+  return std::move(call.address(sums).address(shifts).value(int32_t(norm.relu)));
+}
+
+/// dx of `gradient` under `mask`, by channels and the first pass's sums, or by slopes alone.
+static KernelCall sloping_call(OwnKernels& kernels, const BatchNormCall& norm, MemoryRef gradient, MemoryRef mask,
+                               const std::vector<MemoryRef>& channels, MemoryRef by) {
+  const Passes passes = passes_of(norm);
+  return std::move(call_of(kernels, "norm_gradient", "norm_gradient_", norm.dtype, passes.second_grid)
+                       .address(norm.dx)
+                       .address(norm.x)
+                       .address(gradient)
+                       .address(mask)
+                       .addresses(channels, 6)
+                       .address(by)
+                       .value(passes.second));
+}
+
+KernelCall statistics_call(OwnKernels& kernels, const StatisticsCall& made) {
+  constexpr unsigned kThreadsOfStatistics = 256;
+  const auto channels = uint64_t(made.channels);
+  return std::move(KernelCall(own_kernel(kernels, "norm_statistics", "norm_statistics_" + kernel_suffix(made.dtype)),
+                              {(channels + kThreadsOfStatistics - 1) / kThreadsOfStatistics, 1, 1}, kThreadsOfStatistics)
+                       .address(made.factors)
+                       .address(made.moments)
+                       .addresses({made.mean, made.var, made.x_bias, made.weight, made.bias}, 5)
+                       .address(made.sums)
+                       .value(channels)
+                       .value(float(made.values))
+                       .value(made.eps));
+}
+
 NormWork add_vector_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
                                size_t& scratch_bytes) {
+  if (norm.given) {
+    if (kernels) calls.push_back(std::move(normalizing_call(*kernels, "norm_", norm).value(passes_of(norm).second)));
+    return {1};
+  }
   const Passes passes = passes_of(norm);
   const MemoryRef sums = take_scratch(scratch_bytes, passes.sum_bytes);
   const MemoryRef shifts = take_scratch(scratch_bytes, size_t(norm.dims[1]) * sizeof(float));
@@ -93,9 +135,7 @@ NormWork add_vector_norm_train(std::vector<KernelCall>& calls, OwnKernels* kerne
                         .address(norm.x)
                         .value(passes.first));
   const char* name = held ? "norm_held_" : passes.together ? "norm_at_once_" : "norm_";
-  KernelCall call = call_of(*kernels, "norm", name, norm.dtype, passes.second_grid);
-  call.address(norm.y).address(norm.mask).address(norm.x).address(norm.residual).addresses(affine_of(norm), 5);
-  call.address(sums).address(shifts).value(int32_t(norm.relu));
+  KernelCall call = normalizing_call(*kernels, name, norm, sums, shifts);
   if (passes.together) call.value(uint32_t(*norm.word)).value(passes.first).together();
   else call.value(passes.second);
   calls.push_back(std::move(call));
@@ -104,6 +144,10 @@ NormWork add_vector_norm_train(std::vector<KernelCall>& calls, OwnKernels* kerne
 
 NormWork add_vector_norm_backward(std::vector<KernelCall>& calls, OwnKernels* kernels, const BatchNormCall& norm,
                                   size_t& scratch_bytes) {
+  if (norm.slopes.buffer != MemoryRef::kNone) {
+    if (kernels) calls.push_back(sloping_call(*kernels, norm, norm.dy, {}, {}, norm.slopes));
+    return {1};
+  }
   const Passes passes = passes_of(norm);
   const MemoryRef sums = take_scratch(scratch_bytes, passes.sum_bytes);
   // The second pass reads what the first has masked and added, where that is kept, else the same once more.
@@ -115,7 +159,7 @@ NormWork add_vector_norm_backward(std::vector<KernelCall>& calls, OwnKernels* ke
   if (passes.together) {
     KernelCall call = call_of(*kernels, "norm_gradient", held ? "norm_gradient_held_" : "norm_gradient_at_once_", norm.dtype,
                               passes.first_grid);
-    // For the second pass alone it needn't be written where that is in registers.
+    // It needn't be written just for the second pass if that has it in registers.
     const bool wanted = !held || norm.gradient.buffer != MemoryRef::kScratch;
     call.address(norm.dx).address(wanted ? norm.gradient : MemoryRef{}).address(norm.x).address(norm.dy).address(norm.more);
     call.address(norm.mask).addresses(of_channels(norm), 6).address(sums).value(uint32_t(*norm.word)).value(passes.first);
@@ -132,14 +176,8 @@ NormWork add_vector_norm_backward(std::vector<KernelCall>& calls, OwnKernels* ke
                       .address(norm.mean)
                       .address(norm.x_bias)
                       .value(passes.first));
-  calls.push_back(call_of(*kernels, "norm_gradient", "norm_gradient_", norm.dtype, passes.second_grid)
-                      .address(norm.dx)
-                      .address(norm.x)
-                      .address(kept ? norm.gradient : norm.dy)
-                      .address(kept ? MemoryRef{} : norm.mask)
-                      .addresses(of_channels(norm), 6)
-                      .address(sums)
-                      .value(passes.second));
+  calls.push_back(
+      sloping_call(*kernels, norm, kept ? norm.gradient : norm.dy, kept ? MemoryRef{} : norm.mask, of_channels(norm), sums));
   return work;
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/data/csv_rows.h"
 
+#include "runtime/base/printable.h"
 #include "runtime/base/suggest.h"
 #include "runtime/data/array_rows.h"
 #include "runtime/data/convert.h"
@@ -169,8 +170,8 @@ class TableCheck {
       const CsvField& field = (*fields)[column];
       const bool number = store(field.text, number_, 0);
       if (number && convert(number_, request_.dtype)) continue;
-      return refuse(field.column, (field.text.empty() ? "an empty field" : "'" + field.text.substr(0, 80) + "'") + "; '" +
-                                      request_.name + "' takes " + std::string(name_of(request_.dtype)) + " numbers")
+      return refuse(field.column, (field.text.empty() ? "an empty field" : in_quotes(field.text)) + "; '" + request_.name +
+                                      "' takes " + std::string(name_of(request_.dtype)) + " numbers")
           .note(field.text.empty() ? "fill in what is missing, or leave such rows out: pandas has fillna() and dropna()"
                                    : "what stands for a number has to become one first: pandas.factorize() numbers names");
     }

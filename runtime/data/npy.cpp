@@ -1,5 +1,6 @@
 #include "runtime/data/npy.h"
 
+#include "runtime/base/printable.h"
 #include "runtime/data/element_count.h"
 #include "runtime/base/file.h"
 #include "runtime/base/suggest.h"
@@ -166,8 +167,7 @@ Result<Layout> parse_layout(std::string_view bytes, uint64_t size) {
   const auto type = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
                                  [&](const ElementType& known) { return known.descr == header->descr; });
   if (type == std::end(kElementTypes))
-    return Error("a NumPy array of type '" + header->descr.substr(0, 80) +
-                 "'; little-endian f4, f8, f2, i8, i4 and u1 can be read");
+    return Error("a NumPy array of type " + in_quotes(header->descr) + "; little-endian f4, f8, f2, i8, i4 and u1 can be read");
   SHEAF_ASSIGN(const auto count, count_elements(header->shape, type->bytes));
   const uint64_t found = size - start - length;
   if (found != count * type->bytes)

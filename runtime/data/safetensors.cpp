@@ -1,5 +1,6 @@
 #include "runtime/data/safetensors.h"
 
+#include "runtime/base/printable.h"
 #include "runtime/data/element_count.h"
 #include "runtime/base/suggest.h"
 #include "runtime/data/foreign_file.h"
@@ -22,7 +23,7 @@ constexpr uint64_t kLargestSafetensorsHeader = 100'000'000;  // the reference im
 struct SafetensorsType {
   std::string_view name;
   size_t bytes;
-  std::optional<DType> dtype;  ///< what sheaf reads it as; none: it stands in files, but isn't read
+  std::optional<DType> dtype;  ///< what sheaf reads it as; none: files may have it, but it isn't read
 };
 
 constexpr std::array<SafetensorsType, 17> kSafetensorsTypes = {{
@@ -175,7 +176,7 @@ Result<StoredArray> SafetensorsFile::array(const std::string& tensor) const {
   const SafetensorsType* type = find_type(entry.dtype);
   const bool wide = type && type->name == "F64";
   if (!type || (!type->dtype && !wide))
-    return Error({name(), 0, 0}, "tensor '" + tensor + "' is " + entry.dtype.substr(0, 80) +
+    return Error({name(), 0, 0}, "tensor '" + tensor + "' is of type " + in_quotes(entry.dtype) +
                                      "; F32, F64, F16, BF16, I64, I32 and U8 can be read");
   const DType dtype = wide ? DType::float32 : *type->dtype;
   return StoredArray{file_,
@@ -202,7 +203,7 @@ Result<void> write_safetensors(const std::string& file, std::span<const std::pai
 
 namespace {
 
-/// The header, in what stands at a file's beginning: its size, then text.
+/// The header, from a file's beginning: its size, then text.
 Result<std::string> header_of(const std::string& file, std::span<const TensorView> tensors,
                               const std::map<std::string, std::string>& metadata) {
   // Text made by hand: an object with very many keys would cost nlohmann's ordered one dearly.

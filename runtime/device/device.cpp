@@ -16,6 +16,14 @@ Error located(Error error, const Step& step) {
 
 }  // namespace
 
+Json log_entry(Device& device) {
+  const DeviceInfo& info = device.info();
+  Json entry = {{"kind", info.kind}, {"model", info.model}};
+  if (!info.isa.empty()) entry["isa"] = info.isa;
+  if (const std::string software = device.software(); !software.empty()) entry["software"] = software;
+  return entry;
+}
+
 Result<Prepared> prepare_on(Device& device, const PrepareRequest& request) {
   const Step& step = request.step;
   const DType dtype = request.inputs.empty() ? DType::float32 : request.inputs.front().dtype;

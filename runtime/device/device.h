@@ -70,6 +70,12 @@ class RecordedWork {
 
 class CallLog;
 
+/// When the work of a call to a queue ran on the device, in ticks of the host's clock (runtime/machine/tick_clock.h).
+struct WorkTimes {
+  int64_t begin = 0, done = 0;
+  bool beside = false;  ///< among copies that run beside the other work
+};
+
 /// A copy of `rows` runs of `row_bytes` bytes, `source_pitch` and `target_pitch` bytes apart.
 struct CopyShape {
   size_t row_bytes = 0;
@@ -96,6 +102,8 @@ class Queue {
   virtual void launch(Executable& executable, void* const* buffers, void* scratch, bool guarded = false) = 0;
   /// Copies between any two memories that the device can reach: its own, the host's, another device's of its kind.
   virtual void copy(void* target, const void* source, const CopyShape& shape, bool guarded = false) = 0;
+  /// As copy(), from the host's memory to memory that no work in this queue touches: so it waits for none of it.
+  virtual void copy_ahead(void* target, const void* source, const CopyShape& shape) { copy(target, source, shape); }
   /// Copies several pieces of the host's memory to their places in `target`; a queue that stages host data does so in one
   /// transfer. The bytes between them are unspecified. For small data: a batch's labels, a learning rate.
   virtual void fetch(void* target, const void* const* sources, std::span<const CopyPart> parts) {
@@ -115,6 +123,15 @@ class Queue {
   virtual Result<void> begin_recording() { return Error("this queue cannot record work"); }
   virtual Result<std::unique_ptr<RecordedWork>> end_recording() { return Error("this queue cannot record work"); }
   virtual void replay(RecordedWork& work) {}
+
+  /// Whether this queue can say when its work ran; the functions below are for queues that can.
+  virtual bool times_work() const { return false; }
+  /// The calls from here to end_timed() are one piece of work whose times are wanted. Not while recording.
+  virtual void begin_timed() {}
+  virtual void end_timed() {}
+  /// After synchronize(): the times of the pieces since begin_run(), in their order; `times` has room for all. Errors: as
+  /// synchronize().
+  virtual Result<void> work_times(std::span<WorkTimes> times) { return Error("this queue cannot time work"); }
 };
 
 /// Several distinct devices of one kind exchange buffers in one call. `buffers`: for each of `parts`, one buffer per
@@ -139,6 +156,8 @@ class Device {
   /// The log of calls to its driver while a trace is recorded (runtime/device/call_log.h); null: there is no
   /// driver. Devices may share one.
   virtual CallLog* call_log() { return nullptr; }
+  /// What its operations come from, with versions, as far as it has been opened: "cuDNN 9.19.0, cuBLASLt 13.0.2, CUDA driver 13.0".
+  virtual std::string software() { return info().library; }
   /// Bytes that could be allocated now, as far as known.
   virtual int64_t available_bytes() { return info().memory_bytes; }
   /// Devices with the same number share memory: a buffer of one can be used by the other. 0 is the host's.
@@ -178,6 +197,9 @@ class Device {
 
 /// Stands for another process's device: it has neither memory nor working queues.
 inline bool elsewhere(const Device& device) { return device.member() && !device.member()->here(); }
+
+/// A device for logs: {"kind", "model", "isa", "software"}, without what isn't known.
+Json log_entry(Device& device);
 
 /// Asks whether `device` supports the operation, then prepares it. Errors: "layer 'x': operation 'conv': " and why, at the
 /// step's place.

@@ -32,6 +32,12 @@ bool before(const LaneFailure& a, const LaneFailure& b) {
   return rank(a.replica) != rank(b.replica) ? rank(a.replica) < rank(b.replica) : a.instance < b.instance;
 }
 
+/// From here on inputs that come ahead are in the memory that the last run's copies filled.
+void use_other_places(LaneProgram& program) {
+  for (TwoPlaces& place : program.two_places) std::swap(program.slots[place.slot], place.other);
+  if (!program.two_places.empty()) program.second = !program.second;
+}
+
 }  // namespace
 
 Executor::Executor(IdVector<LaneId, LaneProgram> programs, int cores) {
@@ -105,12 +111,16 @@ bool Executor::load_all() {
   return true;
 }
 
-bool Executor::run(const PrintSink* sink, std::span<OperationTimes* const> times, RunPart part) {
+bool Executor::run(const PrintSink* sink, std::span<const LaneTimes> times, RunPart part, const Ahead& ahead) {
   if (unloaded_ && part == RunPart::whole && !load_all()) return false;
   sink_ = sink && *sink ? sink : nullptr;
+  ahead_ = ahead;
+  if (ahead.came) {
+    for (auto& lane : lanes_) use_other_places(lane->program);
+  }
   for (LaneId id : lanes_.ids()) {
     Lane& lane = *lanes_[id];
-    lane.times = times.empty() ? nullptr : times[id.index()];
+    lane.times = times.empty() ? LaneTimes{} : times[id.index()];
     lane.begin = part == RunPart::second ? lane.program.first_part : 0;
     lane.end = part == RunPart::first ? lane.program.first_part : static_cast<uint32_t>(lane.program.operations.size());
   }
@@ -136,9 +146,9 @@ void Executor::execute(Lane& lane) {
   lane.failure.failed = false;
   lane.device_failure.error.diagnostics.clear();
   if (lane.program.asynchronous) {
-    lane.times ? hand_over<true>(lane) : hand_over<false>(lane);
+    lane.times.operations ? hand_over<true>(lane) : hand_over<false>(lane);
   } else {
-    lane.times ? execute<true>(lane) : execute<false>(lane);
+    lane.times.operations ? execute<true>(lane) : execute<false>(lane);
   }
 }
 
@@ -146,7 +156,7 @@ template <bool timed>
 void Executor::execute(Lane& lane) {
   LaneProgram& program = lane.program;
   const TeamSize team(program.threads);
-  OperationTimes* times = lane.times;
+  OperationTimes* times = lane.times.operations;
   int64_t ready = timed ? ticks() : 0;
   for (uint32_t i = lane.begin; i < lane.end; ++i) {
     const LaneOperation& operation = program.operations[i];
@@ -203,7 +213,13 @@ void Executor::enqueue(Lane& lane, const LaneOperation& operation) {
       if (operation.can_fail) operation.executable->tell(failed_.load(std::memory_order_relaxed));
       program.queue->launch(*operation.executable, slots, operation.scratch, operation.guarded);
       return;
-    case LaneOperation::copy: program.queue->copy(slots[0], slots[1], operation.copy_shape, operation.guarded); return;
+    case LaneOperation::copy:
+      if (operation.delivers && program.transfers) {
+        program.transfers->deliver(slots, slots[1], operation.copy_shape.rows * operation.copy_shape.row_bytes);
+      } else {
+        program.queue->copy(slots[0], slots[1], operation.copy_shape, operation.guarded);
+      }
+      return;
     case LaneOperation::fetch:
       program.queue->fetch(slots[0], slots + 1,
                            {program.parts.data() + operation.first_part, program.parts.data() + operation.end_part});

@@ -36,9 +36,22 @@ struct DeviceFailure {
 };
 
 /// When an operation's turn in its lane came, when its inputs were ready, and when it was done, in ticks (tick_clock.h). For
-/// an operation that was left out, `begin` equals `done`. On an asynchronous device "done" means launched.
+/// an operation that was left out, `begin` equals `done`. On an asynchronous device "done" means launched; WorkTimes has the rest.
 struct OperationTimes {
   int64_t ready = 0, begin = 0, done = 0;
+};
+
+/// Where the times of a lane's operations go; of an asynchronous lane's, of its launches.
+struct LaneTimes {
+  OperationTimes* operations = nullptr;  ///< and one more: until the lane's queue was empty
+  /// On the device, of a lane whose queue can tell (Queue::times_work()), else null; then of the lane's copies for the next run.
+  WorkTimes* work = nullptr;
+};
+
+/// Inputs that come ahead of their run (LaneProgram::ahead).
+struct Ahead {
+  bool came = false;                    ///< this run's have come during the last
+  std::span<const void* const> next{};  ///< the caller's buffers of the next run, to be copied during this one; empty: none
 };
 
 class Executor {
@@ -53,10 +66,10 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// Runs all lanes and returns when all are done. `sink` may be null: then lines go to stdout. One run at a time.
-  /// False if an operation failed (see failure()) or a device did (see device_failure()). `times`: none, or for each lane
-  /// an array for its operations' times (an asynchronous lane's: its launches'), and one more: until the lane's queue was
-  /// empty. A run with times replays no recorded work: it makes each launch separately.
-  bool run(const PrintSink* sink, std::span<OperationTimes* const> times = {}, RunPart part = RunPart::whole);
+  /// False if an operation failed (see failure()) or a device did (see device_failure()). `times`: none, or one for each lane.
+  /// A run with times replays no recorded work: it makes each launch separately.
+  bool run(const PrintSink* sink, std::span<const LaneTimes> times = {}, RunPart part = RunPart::whole,
+           const Ahead& ahead = {});
   /// Runs all operations except prints on the caller's thread, in an order that keeps each lane's, with `commit` also those
   /// that write variables, and shows each when it is done; `look` returns false to stop. Errors: a device's.
   Result<void> run_one_by_one(bool commit, const std::function<bool(LaneId lane, const LaneOperation& operation)>& look);
@@ -78,7 +91,7 @@ class Executor {
     std::atomic<int32_t> finished{0};  ///< number of the last run that it has done
     LaneFailure failure;
     DeviceFailure device_failure;                  ///< an empty error: none in this run
-    OperationTimes* times = nullptr;               ///< of this run; null: not wanted
+    LaneTimes times;                               ///< of this run; null: not wanted
     std::vector<const LaneSegment*> unrecordable;  ///< launched one by one, because recording them failed
     std::vector<std::string> problems;             ///< why, until it has been reported
     uint32_t begin = 0, end = 0;                   ///< the operations of this run
@@ -99,6 +112,10 @@ class Executor {
   void hand_over(Lane& lane);
   void hand_over(Lane& lane, const LaneLaunch& launch);
   void hand_over(Lane& lane, LaneSegment& segment);
+  /// The recorded work that the lane's run begins with, if it holds how a run begins; else null.
+  static RecordedWork* recorded_first(Lane& lane);
+  /// Starts the copies for the next run.
+  void bring_next(Lane& lane, bool timed);
   /// Segments as recorded work (record_segment.cpp). A segment that can't be recorded notes which of its operations is why.
   void record(Lane& lane, LaneSegment& segment);
   Result<std::unique_ptr<RecordedWork>> recorded(Lane& lane, uint32_t first, uint32_t end);
@@ -112,6 +129,7 @@ class Executor {
   void enqueue_collective(int collective);
   /// False if the lane's device failed.
   bool synchronize(Lane& lane);
+  bool read_work_times(Lane& lane, size_t count);
   void lose(Lane& lane, Error error, InstanceId instance);
   void print(std::string_view line);
   void note_failure(Lane& lane, const LaneOperation& operation, std::string reason);
@@ -126,6 +144,7 @@ class Executor {
   std::vector<Lane*> worker_lanes_;
   Lane* caller_lane_ = nullptr;  ///< run on the caller's thread; null: there is no work at all
   const PrintSink* sink_ = nullptr;
+  Ahead ahead_;  ///< of this run
   std::atomic<bool> failed_{false};
   std::atomic<bool> lost_{false};  ///< a device failed in this run
   std::atomic<bool> stop_{false};

@@ -11,8 +11,11 @@ namespace sheaf {
 template <bool timed>
 void Executor::hand_over(Lane& lane) {
   LaneProgram& program = lane.program;
-  OperationTimes* times = lane.times;
-  program.queue->begin_run();
+  OperationTimes* times = lane.times.operations;
+  const bool on_device = timed && lane.times.work;
+  RecordedWork* first_work = timed ? nullptr : recorded_first(lane);
+  if (first_work) program.transfers->begin_run(*first_work);
+  else program.queue->begin_run();
   int64_t ready = timed ? ticks() : 0;
   const auto begins = [](const LaneLaunch& launch, uint32_t operation) { return launch.first < operation; };
   const auto from = std::lower_bound(program.launches.begin(), program.launches.end(), lane.begin, begins);
@@ -31,7 +34,9 @@ void Executor::hand_over(Lane& lane) {
       hand_over(lane, segment);
       l = segment.end;
     } else {
+      if (on_device) program.queue->begin_timed();
       hand_over(lane, program.launches[l++]);
+      if (on_device) program.queue->end_timed();
     }
     if (timed) {
       const int64_t done = ticks();
@@ -41,9 +46,11 @@ void Executor::hand_over(Lane& lane) {
     signal(lane, program.operations[program.launches[l - 1].end - 1]);
   }
   if (timed) *times = {ready, ready, ready};
+  bring_next(lane, on_device);
   const bool finished = synchronize(lane);
   if (timed) times->done = ticks();
   if (!finished) return;
+  if (on_device && !read_work_times(lane, launch_count + program.ahead.size())) return;
   report_unrecorded(lane);
   for (uint32_t i = lane.begin; i < lane.end; ++i) {  // only now is it known
     const LaneOperation& operation = program.operations[i];
@@ -51,8 +58,41 @@ void Executor::hand_over(Lane& lane) {
   }
 }
 
+RecordedWork* Executor::recorded_first(Lane& lane) {
+  LaneProgram& program = lane.program;
+  if (!program.transfers || lane.begin > 0 || program.segments.empty() || program.segments[0].first > 0) return nullptr;
+  return program.segments[0].work[program.second].get();
+}
+
 template void Executor::hand_over<true>(Lane& lane);
 template void Executor::hand_over<false>(Lane& lane);
+
+void Executor::bring_next(Lane& lane, bool timed) {
+  const LaneProgram& program = lane.program;
+  const bool wanted = !ahead_.next.empty() && !lost_.load(std::memory_order_relaxed);
+  for (const AheadCopy& copy : program.ahead) {
+    if (timed) program.queue->begin_timed();
+    if (wanted) {
+      const auto* source = static_cast<const char*>(ahead_.next[copy.input]) + copy.source_offset;
+      program.queue->copy_ahead(program.two_places[copy.target].other, source, program.operations[copy.operation].copy_shape);
+    }
+    if (timed) program.queue->end_timed();
+  }
+}
+
+bool Executor::read_work_times(Lane& lane, size_t count) {
+  auto read = lane.program.queue->work_times({lane.times.work, count});
+  if (!read) lose(lane, std::move(read.error()), {});
+  // Two clocks agree but for some microseconds; nothing ran before it was handed over, or after the wait for it.
+  const size_t launches = count - lane.program.ahead.size();
+  const int64_t end = lane.times.operations[launches].done;
+  for (size_t i = 0; read && i < count; ++i) {
+    WorkTimes& work = lane.times.work[i];
+    work.begin = std::clamp(work.begin, std::min(lane.times.operations[std::min(i, launches)].begin, end), end);
+    work.done = std::clamp(work.done, work.begin, end);
+  }
+  return read.operator bool();
+}
 
 void Executor::enqueue(Lane& lane, const LaneLaunch& launch) {
   const LaneOperation& operation = lane.program.operations[launch.first];
@@ -63,7 +103,8 @@ void Executor::enqueue(Lane& lane, const LaneLaunch& launch) {
 
 void Executor::hand_over(Lane& lane, const LaneLaunch& launch) {
   if (lost_.load(std::memory_order_relaxed)) return;
-  if (lane.program.operations[launch.first].commits && failed_.load(std::memory_order_relaxed)) return;
+  const LaneOperation& first = lane.program.operations[launch.first];
+  if ((first.commits && failed_.load(std::memory_order_relaxed)) || (first.ahead && ahead_.came)) return;
   enqueue(lane, launch);
 }
 
@@ -72,9 +113,10 @@ void Executor::hand_over(Lane& lane, LaneSegment& segment) {
   // On their first call, libraries may do more than can be recorded. And recorded work commits all or nothing.
   const bool leaves_out = segment.commits && failed_.load(std::memory_order_relaxed);
   const auto& given_up = lane.unrecordable;
-  if (segment.seen && !leaves_out && !segment.work && std::find(given_up.begin(), given_up.end(), &segment) == given_up.end())
+  auto& work = segment.work[lane.program.second];
+  if (segment.seen && !leaves_out && !work && std::find(given_up.begin(), given_up.end(), &segment) == given_up.end())
     record(lane, segment);
-  if (segment.seen && !leaves_out && segment.work) return lane.program.queue->replay(*segment.work);
+  if (segment.seen && !leaves_out && work) return lane.program.queue->replay(*work);
   for (uint32_t l = segment.first; l < segment.end; ++l) hand_over(lane, lane.program.launches[l]);
   segment.seen |= !leaves_out;
 }

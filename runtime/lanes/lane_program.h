@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/device/device_set.h"
+#include "runtime/device/recorded_transfers.h"
 
 #include <cstdint>
 #include <memory>
@@ -24,9 +25,11 @@ struct LaneWait {
 struct LaneOperation {
   enum Kind : uint8_t { launch, copy, fetch, print } kind = launch;
   bool can_fail = false;
-  bool commits = false;  ///< writes a variable: skipped once the run has failed
-  bool guarded = false;  ///< and is skipped by the device itself: only the device knows whether the run failed
-  int32_t signal = 0;    ///< position to make known when done; 0: no lane waits for it
+  bool commits = false;   ///< writes a variable: skipped once the run has failed
+  bool ahead = false;     ///< its copy may have been made during the run before (LaneProgram::ahead)
+  bool delivers = false;  ///< a small copy of contiguous bytes to the caller's memory, which no lane waits for
+  bool guarded = false;   ///< and is skipped by the device itself: only the device knows whether the run failed
+  int32_t signal = 0;     ///< position to make known when done; 0: no lane waits for it
   uint32_t first_slot = 0;
   uint32_t first_wait = 0, end_wait = 0;
   Executable* executable = nullptr;
@@ -52,7 +55,22 @@ struct LaneSegment {
   uint32_t first = 0, end = 0;  ///< launches
   bool commits = false;         ///< some of them do
   bool seen = false;            ///< they have been run once
-  std::unique_ptr<RecordedWork> work = nullptr;
+  /// By the inputs' memory in use (LaneProgram::second); the second is empty where nothing comes ahead.
+  std::unique_ptr<RecordedWork> work[2];
+};
+
+/// A slot whose address lies in one of the two memories of an input, and the same place in the other.
+struct TwoPlaces {
+  uint32_t slot = 0;  ///< of LaneProgram::slots
+  void* other = nullptr;
+};
+
+/// An operation `ahead`: from where it copies the caller's data.
+struct AheadCopy {
+  uint32_t operation = 0;
+  size_t input = 0;          ///< the caller's
+  size_t source_offset = 0;  ///< bytes
+  uint32_t target = 0;       ///< of LaneProgram::two_places: where to
 };
 
 struct LaneProgram {
@@ -61,9 +79,14 @@ struct LaneProgram {
   std::vector<void*> slots;  ///< operands' addresses
   std::vector<LaneWait> waits;
   std::vector<CopyPart> parts;
+  // Inputs that come ahead have two memories: a run reads one while the next run's data go to the other.
+  std::vector<TwoPlaces> two_places;
+  std::vector<AheadCopy> ahead;
+  bool second = false;  ///< the memory in use
   std::unique_ptr<Queue> queue;
-  std::vector<LaneLaunch> launches;   ///< of an asynchronous lane: all its operations, in order
-  std::vector<LaneSegment> segments;  ///< some of its launches, in order
+  RecordsTransfers* transfers = nullptr;  ///< the queue, if it is such a one and segments are recorded
+  std::vector<LaneLaunch> launches;       ///< of an asynchronous lane: all its operations, in order
+  std::vector<LaneSegment> segments;      ///< some of its launches, in order
   bool asynchronous = false;
   int threads = 1;
 };

@@ -27,6 +27,7 @@ class TickScale {
    public:
     int64_t nanoseconds(int64_t at) const { return static_cast<int64_t>(static_cast<double>(at - first_) * per_tick_); }
     double seconds(int64_t duration) const { return static_cast<double>(duration) * per_tick_ * 1e-9; }
+    int64_t ticks(double seconds) const { return static_cast<int64_t>(seconds * 1e9 / per_tick_); }
 
    private:
     friend class TickScale;

@@ -1,5 +1,6 @@
 #include "runtime/ops/traits.h"
 
+#include "runtime/base/printable.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/recurrent.h"
 #include "runtime/plan/op_list.h"
@@ -15,7 +16,7 @@ using Json = nlohmann::ordered_json;
 /// By operation; tests/unit/runtime/ops asserts that each has a row.
 std::array<const OpTraits*, kOps> table() {
   std::array<const OpTraits*, kOps> rows{};
-  for (const auto family : {movements(), linear_ops(), convolutions(), normalizations(), poolings(), recurrent_ops()})
+  for (const auto family : {movements(), linear_ops(), convolutions(), normalizations(), poolings(), recurrent_ops(), counts()})
     for (const OpTraits& row : family) rows[static_cast<size_t>(row.op)] = &row;
   return rows;
 }
@@ -100,7 +101,7 @@ Result<void> check_attributes(Op op, const Json& attributes) {
   const auto known = traits(op).attributes;
   for (const auto& item : attributes.items())
     if (std::none_of(known.begin(), known.end(), [&](const AttributeRow& row) { return row.name == item.key(); }))
-      return Error("has no attribute '" + item.key().substr(0, 80) + "'");
+      return Error("has no attribute " + in_quotes(item.key()));
   const size_t count = list_length(known, attributes);
   for (const AttributeRow& row : known) {
     const auto found = attributes.find(row.name);
@@ -111,16 +112,31 @@ Result<void> check_attributes(Op op, const Json& attributes) {
   return {};
 }
 
+std::vector<std::string> many_roles(std::string_view name, size_t count) {
+  std::vector<std::string> roles;
+  for (size_t i = 0; i < count; ++i) roles.push_back(std::string(name) + std::to_string(i));
+  return roles;
+}
+
 Result<void> check_roles(Op op, const Json& attributes, std::span<const std::string> roles) {
+  if (const auto rows = traits(op).roles; !rows.empty() && rows.front().many) {
+    const std::string name(rows.front().name);
+    if (roles.empty()) return Error("needs an operand '" + name + "0'");
+    for (size_t i = 0; i < roles.size(); ++i)
+      if (roles[i] != name + std::to_string(i))
+        return Error("operand " + std::to_string(i) + " must be '" + name + std::to_string(i) + "', not '" +
+                     roles[i].substr(0, 80) + "'");
+    return {};
+  }
   const std::vector<KnownRole> known = known_roles(op, attributes);
   for (size_t i = 0; i < roles.size(); ++i) {
     const std::string& role = roles[i];
     if (std::none_of(known.begin(), known.end(), [&](const KnownRole& row) { return row.name == role; }))
-      return Error("has no operand '" + role.substr(0, 80) + "'");
+      return Error("has no operand " + in_quotes(role));
     // At most as many as there are known roles: the first repeated or unknown one ends this.
     if (std::find(roles.begin(), roles.begin() + static_cast<std::ptrdiff_t>(i), role) !=
         roles.begin() + static_cast<std::ptrdiff_t>(i))
-      return Error("the operand '" + role.substr(0, 80) + "' stands twice");
+      return Error("the operand " + in_quotes(role) + " appears twice");
   }
   for (const KnownRole& row : known)
     if (!row.optional && std::find(roles.begin(), roles.end(), row.name) == roles.end())

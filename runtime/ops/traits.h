@@ -58,6 +58,8 @@ struct RoleRow {
   bool optional = false;
   /// Represents all weights and biases of a recurrent layer (runtime/ops/recurrent.h).
   bool recurrent_weights = false;
+  /// The operation's only row: any number of operands, name0, name1, … in this order (many_roles()).
+  bool many = false;
 };
 
 struct OpTraits {
@@ -73,9 +75,10 @@ struct OpTraits {
   double (*flops)(const SizedOp&) = nullptr;
   std::optional<Op> training = {};  ///< the same with a workspace as its last result
   Adds adds = Adds::nothing;
-  bool sums_rows = false;  ///< without rows the result is zeros
-  bool centred = false;    ///< subtracts from its first operand's elements their mean, a rounded sum
-  bool passes_on = false;  ///< its result consists of its first operand's elements, wherever it is
+  bool sums_rows = false;   ///< without rows the result is zeros
+  bool adds_parts = false;  ///< its results on parts of its operands, whatever parts, add up to that on the wholes
+  bool centred = false;     ///< subtracts from its first operand's elements their mean, a rounded sum
+  bool passes_on = false;   ///< its result consists of its first operand's elements, wherever it is
 };
 
 const OpTraits& traits(Op op);
@@ -90,6 +93,9 @@ bool is_workspace(const Step& step, const Value& result);
 
 /// Checks that attributes have the names of the op's row and values within bounds; lists for spatial dimensions, one length.
 Result<void> check_attributes(Op op, const nlohmann::ordered_json& attributes);
+/// The roles of `count` operands of one kind: name0, name1, …
+std::vector<std::string> many_roles(std::string_view name, size_t count);
+
 /// Checks that operands have the roles of its row, each at most once, the first one first.
 Result<void> check_roles(Op op, const nlohmann::ordered_json& attributes, std::span<const std::string> roles);
 /// Checks both, then applies the shape rule. Only for operations that have one.
@@ -110,5 +116,6 @@ std::span<const OpTraits> convolutions();
 std::span<const OpTraits> normalizations();
 std::span<const OpTraits> poolings();
 std::span<const OpTraits> recurrent_ops();
+std::span<const OpTraits> counts();
 
 }  // namespace sheaf

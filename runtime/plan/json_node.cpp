@@ -1,5 +1,7 @@
 #include "runtime/plan/json_node.h"
 
+#include "runtime/base/printable.h"
+
 #include <algorithm>
 
 namespace sheaf {
@@ -24,8 +26,12 @@ void JsonNode::fail(const std::string& message) const {
 void JsonNode::only(std::span<const std::string_view> keys) const {
   if (!json_->is_object()) return fail(std::string("expected an object, found ") + json_->type_name());
   for (const auto& item : json_->items())
-    if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())
-      return fail("unknown field '" + item.key().substr(0, 80) + "'");
+    if (std::find(keys.begin(), keys.end(), item.key()) == keys.end()) return fail("unknown field " + in_quotes(item.key()));
+}
+
+void JsonNode::version(const std::string& known) const {
+  if (const std::string given = text(); !failed() && given != known)
+    fail("version " + in_quotes(given) + " is unknown; this program reads " + known);
 }
 
 JsonNode JsonNode::field(const char* key) const {

@@ -42,6 +42,8 @@ class JsonNode {
   size_t size() const;
 
   std::string text() const;
+  /// A format's version, which must be `known`.
+  void version(const std::string& known) const;
   bool boolean() const;
   int64_t integer(int64_t lowest, int64_t highest) const;
   int number() const { return static_cast<int>(integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max())); }

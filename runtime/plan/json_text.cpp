@@ -1,5 +1,7 @@
 #include "runtime/plan/json_text.h"
 
+#include "runtime/base/printable.h"
+
 #include <unordered_set>
 #include <vector>
 
@@ -29,7 +31,7 @@ class Guard {
     if (event == Event::object_start) keys_.emplace_back();
     if (event == Event::key) {
       const std::string& key = parsed.template get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) throw Refused{"the key '" + key.substr(0, 80) + "' stands twice in one object"};
+      if (!keys_.back().insert(key).second) throw Refused{"the key " + in_quotes(key) + " appears twice in one object"};
       if (keys_.back().size() > limits_.keys)
         throw Refused{"an object with more than " + std::to_string(limits_.keys) + " keys"};
     }

@@ -1,5 +1,7 @@
 #include "runtime/plan/plan.h"
 
+#include "runtime/base/printable.h"
+
 #include <charconv>
 #include <string_view>
 
@@ -28,8 +30,8 @@ Result<ValueLayout> parse_layout(const std::string& text) {
     if (status == std::errc() && end == text.data() + text.size() && layout.dim >= 0 && to_string(layout) == text)
       return layout;
   }
-  return Error("'" + text.substr(0, 80) +
-               "' is not a layout; expected 'whole', 'split:D', 'replicated', 'partial', 'local' or 'sharded'");
+  return Error(in_quotes(text) +
+               " is not a layout; expected 'whole', 'split:D', 'replicated', 'partial', 'local' or 'sharded'");
 }
 
 }  // namespace sheaf

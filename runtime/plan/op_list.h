@@ -21,7 +21,7 @@ namespace sheaf {
 
 /// Calls into a backend's library.
 #define SHEAF_LIBRARY_OPS(row) \
-  row(linear) row(linear_backward_data) row(linear_backward_weight) row(matmul) \
+  row(linear) row(linear_backward_data) row(linear_backward_weight) row(matmul) row(nonfinite) \
   row(conv) row(conv_transpose) row(conv_backward_data) row(conv_backward_weight) \
   row(batch_norm_train) row(batch_norm_backward) \
   row(max_pool) row(max_pool_train) row(max_pool_backward) \

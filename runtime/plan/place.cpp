@@ -1,5 +1,7 @@
 #include "runtime/plan/plan.h"
 
+#include "runtime/base/printable.h"
+
 #include <charconv>
 #include <string_view>
 
@@ -28,7 +30,7 @@ Result<Place> parse_place(const std::string& text) {
     const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), place.index);
     if (status == std::errc() && end == rest.data() + rest.size() && to_string(place) == text && place.index >= 0) return place;
   }
-  return Error("'" + text.substr(0, 80) + "' is not a place; expected 'host', 'device:K' or 'region:R'");
+  return Error(in_quotes(text) + " is not a place; expected 'host', 'device:K' or 'region:R'");
 }
 
 }  // namespace sheaf

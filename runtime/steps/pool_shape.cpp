@@ -62,7 +62,7 @@ Averaging averaging_of(const StepOperands& operation, const Pooling& p) {
     return average;
   }
   if (p.padding_end == p.padding_begin) return average;
-  // In ceil mode the last windows may reach beyond the padding; PyTorch divides by what lies within it.
+  // In ceil mode the last windows may reach beyond the padding; PyTorch divides by the number of elements within it.
   average.windows.resize(p.spatial());
   for (size_t i = 0; i < p.spatial(); ++i) {
     for (int64_t o = 0; o < p.y[i + 2]; ++o) {
@@ -104,7 +104,7 @@ Averaging adaptive_pooling_of(const Dims& x, const Dims& y, Pooling& p) {
   p.dilation.assign(p.kernel.size(), 1);
   p.padding_begin.assign(p.kernel.size(), 0);
   p.padding_end = p.padding_begin;
-  if (uniform) average = {.include_padding = false};
+  if (uniform) average = {.include_padding = false, .windows = {}};
   return average;
 }
 

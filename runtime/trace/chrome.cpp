@@ -17,7 +17,7 @@ struct KeptStep {
   size_t index;
 };
 
-/// The last steps of all recordings, the oldest first, that the limit leaves; one at least.
+/// The last steps of all recordings, oldest first, that fit the limit; at least one.
 std::vector<KeptStep> kept_steps(const Trace::State& state) {
   std::vector<KeptStep> steps;
   for (const auto& recording : state.recordings) {
@@ -47,12 +47,18 @@ class Writer {
     add_data_waits(steps);
     Json other = {{"producer", name_and_version()}, {"most_operations", state_.most_operations}, {"programs", Json::array()}};
     for (const auto& recording : state_.recordings) {
+      for (const TracedLane& lane : recording->program().lanes)
+        if (!lane.operations.empty()) other["devices"][lane.name] = lane.device;
       const auto kept =
           std::count_if(steps.begin(), steps.end(), [&](const KeptStep& s) { return s.recording == recording.get(); });
       const TracedProgram& program = recording->program();
+      Json memory = Json::array();
+      for (const TracedLane& lane : program.lanes)
+        if (lane.arena_bytes > 0) memory.push_back({{"device", lane.name}, {"arena_bytes", lane.arena_bytes}});
       other["programs"].push_back({{"model", program.model},
                                    {"program", program.program},
                                    {"batch", program.batch},
+                                   {"memory", std::move(memory)},
                                    {"steps", recording->steps()},
                                    {"kept_steps", kept}});
     }
@@ -60,20 +66,23 @@ class Writer {
   }
 
  private:
-  /// What each step of a recording repeats, as text.
+  /// The text that each step of a recording repeats.
   struct Described {
     std::vector<int> tids;                          ///< by lane
+    std::vector<int> copies;                        ///< by lane: of what runs beside the other work; -1: nothing yet
+    std::vector<int> host;                          ///< by lane: of its handing over, apart from its work; -1: there is none
     std::vector<std::vector<std::string>> slices;   ///< by lane and operation: name, category and arguments
-    std::vector<std::vector<std::string>> waits;    ///< likewise; empty: it doesn't wait
+    std::vector<std::vector<std::string>> waits;    ///< likewise; empty if it doesn't wait
     std::vector<std::string> counters;              ///< by lane
     std::vector<std::pair<size_t, size_t>> places;  ///< by instance: lane and operation
   };
 
-  int tid_of(const TracedProgram& program, size_t lane) {
+  /// `what`: of the lane's tracks; empty: the one of its operations.
+  int tid_of(const TracedProgram& program, size_t lane, const std::string& what) {
     int occurrence = 1;  // a device may be listed twice
     for (size_t l = 0; l < lane; ++l) occurrence += program.lanes[l].name == program.lanes[lane].name ? 1 : 0;
     const std::string name = program.lanes[lane].name + (occurrence > 1 ? " (" + std::to_string(occurrence) + ")" : "") +
-                             (program.lanes[lane].asynchronous ? " (handing over)" : "");
+                             (what.empty() ? "" : " (" + what + ")");
     const auto [at, fresh] = tids_.emplace(name, static_cast<int>(tids_.size()) + 1);
     if (fresh) events_.add_track(at->second, name);
     lane_names_[at->second] = name;
@@ -91,7 +100,10 @@ class Writer {
       const TracedLane& lane = program.lanes[l];
       auto& slices = described->slices.emplace_back();
       auto& waits = described->waits.emplace_back();
-      described->tids.push_back(lane.operations.empty() ? -1 : tid_of(program, l));
+      const std::string handing_over = lane.asynchronous && !lane.times_work ? "handing over" : "";
+      described->tids.push_back(lane.operations.empty() ? -1 : tid_of(program, l, handing_over));
+      described->copies.push_back(-1);
+      described->host.push_back(lane.operations.empty() || !lane.times_work ? -1 : tid_of(program, l, "handing over"));
       described->counters.push_back(lane.operations.empty() ? "" : json_string(lane_names_[described->tids.back()] + " arena"));
       for (size_t i = 0; i < lane.operations.size(); ++i) {
         const TracedOperation& operation = lane.operations[i];
@@ -110,7 +122,7 @@ class Writer {
     recordings_.emplace(&recording, std::move(described));
   }
 
-  void add_step(const Described& described, const KeptStep& kept) {
+  void add_step(Described& described, const KeptStep& kept) {
     const Recording& recording = *kept.recording;
     const TracedProgram& program = recording.program();
     const StepTimes& step = recording.step(kept.index);
@@ -125,21 +137,23 @@ class Writer {
       const TracedLane& lane = program.lanes[l];
       if (lane.operations.empty()) continue;
       const auto times = recording.times(kept.index, l);
+      const auto work = recording.work(kept.index, l);
+      const int host = work.empty() ? described.tids[l] : described.host[l];
       size_t live = 0;
       for (size_t i = 0; i < lane.operations.size(); ++i) {
         const OperationTimes& at = times[i];
-        if (!described.waits[l][i].empty())
-          events_.add_slice(described.tids[l], ns(at.ready), ns(at.begin), described.waits[l][i] + number);
-        events_.add_slice(described.tids[l], ns(at.begin), ns(at.done), described.slices[l][i] + number);
+        if (!described.waits[l][i].empty()) events_.add_slice(host, ns(at.ready), ns(at.begin), described.waits[l][i] + number);
+        events_.add_slice(host, ns(at.begin), ns(at.done), described.slices[l][i] + number);
+        const int64_t begin = ns(recording.ran(kept.index, l, i).first);
         if (i < lane.live_bytes.size() && lane.live_bytes[i] != live) {
           live = lane.live_bytes[i];
-          events_.add_counter(ns(at.begin), described.counters[l], live);
+          events_.add_counter(begin, described.counters[l], live);
         }
       }
+      add_work(described, program, l, work, number);
       const OperationTimes& last = times.back();
       if (lane.asynchronous) {
-        events_.add_slice(described.tids[l], ns(last.begin), ns(last.done),
-                          "\"name\":\"synchronize\",\"cat\":\"wait\",\"args\":{" + number);
+        events_.add_slice(host, ns(last.begin), ns(last.done), "\"name\":\"synchronize\",\"cat\":\"wait\",\"args\":{" + number);
       }
       if (live != 0) events_.add_counter(ns(last.done), described.counters[l], 0);
     }
@@ -147,7 +161,28 @@ class Writer {
     for (const Communication& communication : program.communications) add_flow(described, kept, communication, number);
   }
 
-  /// What was asked of drivers, a track for each thread that did.
+  /// A device's work, and when it did it. Copies beside the other work have a track of their own.
+  void add_work(Described& described, const TracedProgram& program, size_t l, std::span<const WorkTimes> work,
+                const std::string& number) {
+    int64_t done[2] = {INT64_MIN, INT64_MIN};
+    const TracedLane& lane = program.lanes[l];
+    for (size_t w = 0; w < work.size(); ++w) {
+      const bool for_next = w >= lane.operations.size();
+      const size_t i = for_next ? lane.ahead[w - lane.operations.size()] : w;
+      if (for_next && !work[w].beside) continue;  // nothing was copied
+      if (work[w].beside && described.copies[l] < 0) described.copies[l] = tid_of(program, l, "copies");
+      const int track = work[w].beside ? described.copies[l] : described.tids[l];
+      int64_t& before = done[work[w].beside];
+      // A device's clock counts half microseconds: one piece seems to begin before the one in front of it is done.
+      const int64_t begin = std::max(ns(work[w].begin), before), end = std::max(ns(work[w].done), begin);
+      if (!for_next && !described.waits[l][i].empty() && before != INT64_MIN)
+        events_.add_slice(track, before, begin, described.waits[l][i] + number);
+      events_.add_slice(track, begin, end, described.slices[l][i] + number);
+      before = end;
+    }
+  }
+
+  /// Calls of drivers, with a track for each thread that made some.
   void add_calls(std::span<const CallLog::Call> calls, const std::string& number) {
     constexpr int kCallTrack = 500'000;
     for (const CallLog::Call& call : calls) {
@@ -173,13 +208,17 @@ class Writer {
       const StepTimes& step = recording.step(kept.index);
       if (instance < 0) return End{0, ns(step.begin), ns(step.end)};
       const auto [lane, position] = described.places[static_cast<size_t>(instance)];
-      const OperationTimes& at = recording.times(kept.index, lane)[position];
-      return End{described.tids[lane], ns(at.begin), ns(at.done)};
+      const auto [begin, done] = recording.ran(kept.index, lane, position);
+      const auto work = recording.work(kept.index, lane);
+      const bool beside = !work.empty() && work[position].beside;
+      return End{beside ? described.copies[lane] : described.tids[lane], ns(begin), ns(done)};
     };
     const End from = end_of(communication.producer), to = end_of(communication.consumer);
-    // An arrow starts within the slice that made the data, at its end, and ends within the one that uses it. A step's
-    // slice gives its inputs away as it begins and takes its outputs before it ends.
-    const int64_t leaves = communication.producer < 0 ? from.begin : std::max(from.begin, from.done - 1);
+    // An arrow starts within the slice that made the data, at its end, and ends within the slice that uses it. A step's slice
+    // gives its inputs away as it begins and takes its outputs before it ends.
+    // Clocks of two devices may disagree by microseconds: data don't leave after they have been used.
+    const int64_t done = std::max(from.begin, std::min(from.done, to.done) - 1);
+    const int64_t leaves = communication.producer < 0 ? from.begin : done;
     const int64_t arrives = std::max(leaves, communication.consumer < 0 ? std::max(to.begin, to.done - 1) : to.begin);
     events_.add_flow({from.tid, leaves}, {to.tid, arrives},
                      "\"name\":" + json_string(to_string(communication.op)) +

@@ -17,15 +17,20 @@ Recording::Recording(TracedProgram program, size_t most_operations, std::shared_
       counter_(std::move(counter)),
       capacity_(std::max<size_t>(1, most_operations / std::max<size_t>(1, program_.operations()))) {
   step_times_.resize(capacity_);
-  for (const TracedLane& lane : program_.lanes) times_.emplace_back(capacity_ * (lane.operations.size() + 1));
+  for (const TracedLane& lane : program_.lanes) {
+    times_.emplace_back(capacity_ * (lane.operations.size() + 1));
+    work_.emplace_back(lane.times_work ? capacity_ * (lane.operations.size() + lane.ahead.size()) : 0);
+  }
   next_.resize(times_.size());
   calls_.resize(capacity_);
 }
 
-std::span<OperationTimes* const> Recording::begin() {
+std::span<const LaneTimes> Recording::begin() {
   const size_t at = static_cast<size_t>(steps_) % capacity_;
   for (size_t lane = 0; lane < next_.size(); ++lane) {
-    next_[lane] = times_[lane].data() + at * (program_.lanes[lane].operations.size() + 1);
+    const size_t operations = program_.lanes[lane].operations.size();
+    next_[lane] = {times_[lane].data() + at * (operations + 1),
+                   work_[lane].empty() ? nullptr : work_[lane].data() + at * (operations + program_.lanes[lane].ahead.size())};
   }
   return next_;
 }
@@ -45,6 +50,18 @@ const StepTimes& Recording::step(size_t kept_index) const { return step_times_[s
 std::span<const OperationTimes> Recording::times(size_t kept_index, size_t lane) const {
   const size_t count = program_.lanes[lane].operations.size() + 1;
   return {times_[lane].data() + slot(kept_index) * count, count};
+}
+
+std::span<const WorkTimes> Recording::work(size_t kept_index, size_t lane) const {
+  if (work_[lane].empty()) return {};
+  const size_t count = program_.lanes[lane].operations.size() + program_.lanes[lane].ahead.size();
+  return {work_[lane].data() + slot(kept_index) * count, count};
+}
+
+std::pair<int64_t, int64_t> Recording::ran(size_t kept_index, size_t lane, size_t operation) const {
+  if (const auto known = work(kept_index, lane); !known.empty()) return {known[operation].begin, known[operation].done};
+  const OperationTimes& at = times(kept_index, lane)[operation];
+  return {at.begin, at.done};
 }
 
 }  // namespace sheaf

@@ -6,10 +6,12 @@
 #include "runtime/cost/cost.h"
 #include "runtime/lanes/communication.h"
 #include "runtime/lanes/executor.h"
+#include "runtime/plan/plan.h"
 
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sheaf {
@@ -17,17 +19,21 @@ namespace sheaf {
 struct TracedOperation {
   std::string op, layer, implementation;
   int replica = -1;
-  int instance = -1;  ///< what communications call it
+  int instance = -1;  ///< its name in communications
   Cost cost;
   double least_seconds = 0;  ///< by the device's roofline
 };
 
 struct TracedLane {
   std::string name;
+  Json device = nullptr;  ///< log_entry()
   bool asynchronous = false;
+  bool times_work = false;                            ///< its queue tells when the device did the work
   double flops_per_second = 0, bytes_per_second = 0;  ///< the device's roofline
   std::vector<TracedOperation> operations;            ///< in the lane's order
+  std::vector<size_t> ahead;                          ///< of them, those that may be done for the next run
   std::vector<std::vector<int>> waits_for;            ///< by operation: lanes
+  size_t arena_bytes = 0;                             ///< as allocated; 0 for lanes of other processes
   std::vector<size_t> live_bytes;                     ///< of the arena, by operation; empty if there is no arena
 };
 
@@ -47,7 +53,7 @@ struct StepTimes {
   int64_t number = 0;          ///< among the trace's steps of the same program, from 1
 };
 
-/// The last `capacity()` steps, each in its own slot: binding has said how many operations a step has, so recording times
+/// The last `capacity()` steps, each in its own slot: binding has set how many operations a step has, so recording times
 /// allocates nothing.
 class Recording {
  public:
@@ -56,7 +62,7 @@ class Recording {
 
   const void* owner() const { return owner_.get(); }
   /// Where the next step's times go, by lane. A step that isn't committed is overwritten.
-  std::span<OperationTimes* const> begin();
+  std::span<const LaneTimes> begin();
   /// `calls`: the driver calls made meanwhile.
   void commit(int64_t begin, int64_t end, std::span<const CallLog::Call> calls);
 
@@ -64,7 +70,12 @@ class Recording {
   int64_t steps() const { return steps_; }                                      ///< committed
   size_t kept() const;                                                          ///< of them, the last
   const StepTimes& step(size_t kept_index) const;                               ///< the oldest first
-  std::span<const OperationTimes> times(size_t kept_index, size_t lane) const;  ///< one an operation, and the end's
+  std::span<const OperationTimes> times(size_t kept_index, size_t lane) const;  ///< one for each operation, and one for the end
+  /// When the device did them, one an operation, then one for each of TracedLane::ahead, done for the next run; empty where the
+  /// lane's queue can't tell.
+  std::span<const WorkTimes> work(size_t kept_index, size_t lane) const;
+  /// When an operation ran: on the device where that is known, else in its lane.
+  std::pair<int64_t, int64_t> ran(size_t kept_index, size_t lane, size_t operation) const;
   std::span<const CallLog::Call> calls(size_t kept_index) const { return calls_[slot(kept_index)]; }
 
  private:
@@ -77,7 +88,8 @@ class Recording {
   int64_t steps_ = 0;
   std::vector<StepTimes> step_times_;               ///< by slot
   std::vector<std::vector<OperationTimes>> times_;  ///< by lane: slots one after another
-  std::vector<OperationTimes*> next_;               ///< by lane
+  std::vector<std::vector<WorkTimes>> work_;        ///< likewise
+  std::vector<LaneTimes> next_;                     ///< by lane
   std::vector<std::vector<CallLog::Call>> calls_;   ///< by slot
 };
 

@@ -62,8 +62,8 @@ Profile profile_of(const Recording& recording, const TickScale::Fixed& scale) {
     for (size_t i = 0; i < lane.operations.size(); ++i) {
       const TracedOperation& operation = lane.operations[i];
       const double seconds = median_of([&](size_t s) {
-        const OperationTimes& times = recording.times(s, l)[i];
-        return times.done - times.begin;
+        const auto [begin, done] = recording.ran(s, l, i);
+        return done - begin;
       });
       sums.seconds += seconds;
       profile.operations.push_back({lane.name, operation.op, operation.layer, operation.implementation, operation.replica, 1,
@@ -71,6 +71,14 @@ Profile profile_of(const Recording& recording, const TickScale::Fixed& scale) {
     }
     sums.wait_seconds = median_of([&](size_t s) {
       int64_t waited = 0;
+      if (const auto work = recording.work(s, l); !work.empty()) {
+        int64_t done = work[0].begin;
+        for (size_t i = 0; i < lane.operations.size(); ++i) {
+          if (!lane.waits_for[i].empty()) waited += std::max<int64_t>(work[i].begin - done, 0);
+          if (!work[i].beside) done = std::max(done, work[i].done);
+        }
+        return waited;
+      }
       const auto times = recording.times(s, l);
       for (size_t i = 0; i < times.size(); ++i) waited += times[i].begin - times[i].ready;
       return waited + times.back().done - times.back().begin;

@@ -159,4 +159,12 @@ Result<std::optional<Batch>> BatchLoader::next() {
   return std::optional(Batch{slot.epoch, slot.position, slot.rows, slot.pointers});
 }
 
+std::span<const void* const> BatchLoader::next_if_ready(int64_t rows) {
+  const std::lock_guard lock(mutex_);
+  if (begun_ <= taken_) return {};
+  const Slot& slot = slot_of(taken_);
+  if (slot.unread > 0 || slot.error || slot.rows != rows) return {};
+  return slot.pointers;
+}
+
 }  // namespace sheaf

@@ -53,6 +53,9 @@ class BatchLoader {
 
   /// The next batch, after a wait if it isn't ready yet; none after `batches`. Errors: those of reading its rows.
   Result<std::optional<Batch>> next();
+  /// The buffers of the batch that next() will return, if they are filled already and have `rows` rows; else none. They stay as
+  /// they are until the batch after it is asked for.
+  std::span<const void* const> next_if_ready(int64_t rows);
   /// Total seconds that next() has waited.
   double waited_seconds() const { return waited_seconds_; }
 

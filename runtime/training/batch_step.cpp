@@ -21,8 +21,8 @@ Result<BatchStep> BatchStep::bind(ModelState& model, const std::shared_ptr<const
   return bound;
 }
 
-Result<float> BatchStep::run(std::span<const void* const> given, const RunOptions& options) {
-  return parts_ ? parts_->run(given, options) : whole_->run(given, options);
+Result<float> BatchStep::run(std::span<const void* const> given, const RunOptions& options, std::span<const void* const> next) {
+  return parts_ ? parts_->run(given, options) : whole_->run(given, options, next);
 }
 
 RowsRead BatchStep::rows_read() const {

@@ -20,7 +20,8 @@ class BatchStep {
                                 const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings);
 
   /// The loss; it is returned even if it isn't finite, and then no variable is changed.
-  Result<float> run(std::span<const void* const> given, const RunOptions& options);
+  /// `next`: what is given to the next run, of as many rows; none: empty. Micro-batches make nothing of it.
+  Result<float> run(std::span<const void* const> given, const RunOptions& options, std::span<const void* const> next = {});
   /// The layer whose result wasn't finite first; empty if all are.
   Result<std::string> first_not_finite(std::span<const void* const> given);
 

@@ -8,16 +8,20 @@
 namespace sheaf {
 
 std::string plan_hash(const Plan& plan) {
+  // All fields are named, so that a new one does not compile until it is decided here whether it counts.
+  const auto& [file, producer, name, precision, requires_, regions, parameters, state, kernels, objects, infer, infer_graph,
+               train, train_graph, accumulate, update, accumulate_graph, update_graph, forward, backward, forward_graph,
+               backward_graph, train_ir, accumulate_ir, forward_ir, backward_ir, ir, training] = plan;
   Plan same;
-  same.producer = plan.producer;
-  same.name = plan.name;
-  same.precision = plan.precision;
-  same.regions = plan.regions;
-  same.parameters = plan.parameters;
-  same.state = plan.state;
-  same.infer = plan.infer;
-  same.infer_graph = plan.infer_graph;
-  same.training = plan.training;
+  same.producer = producer;
+  same.name = name;
+  same.precision = precision;
+  same.regions = regions;
+  same.parameters = parameters;
+  same.state = state;
+  same.infer = infer;
+  same.infer_graph = infer_graph;
+  same.training = training;
   return sha256(serialize(same));
 }
 

@@ -83,10 +83,7 @@ double triplet_margin(Inputs in, const Arguments& a) {
 
 }  // namespace
 
-double ElementLossArguments::number(const char* name, double otherwise) const {
-  const Json& found = member_of(named, name);
-  return found.is_number() ? found.get<double>() : otherwise;
-}
+double ElementLossArguments::number(const char* name, double otherwise) const { return number_of(named, name, otherwise); }
 
 bool ElementLossArguments::flag(const char* name, bool otherwise) const {
   const Json& found = member_of(named, name);

@@ -1,6 +1,7 @@
 #include "runtime/training/host_loss.h"
 
 #include "runtime/data/convert.h"
+#include "runtime/training/sequence_loss.h"
 
 #include <algorithm>
 #include <array>
@@ -103,6 +104,7 @@ bool fit(const ElementLoss& row, std::span<const HostTensor* const> inputs) {
 }  // namespace
 
 Result<void> add_batch(const LossSection& loss, std::span<const HostTensor* const> inputs, EvaluationSums& sums) {
+  if (loss.sequences) return add_sequences(loss, inputs, sums);
   const ElementLoss* row = loss.element();
   if (!row && !loss.classes && !loss.probabilities) return Error("losses of type '" + loss.type + "' are unknown here");
   const size_t per_target = loss.classes ? static_cast<size_t>(loss.class_count) : 1;
@@ -133,13 +135,18 @@ Evaluation evaluation_of(const LossSection& loss, const EvaluationSums& sums, in
   return found;
 }
 
-bool needs_check(const LossSection& loss, size_t input) { return input == 1 && (loss.classes || loss.type == "BCELoss"); }
+bool needs_check(const LossSection& loss, size_t input) {
+  if (loss.sequences) return input >= 2 && loss.longest[input - 2] > 0;
+  return input == 1 && (loss.classes || loss.type == "BCELoss");
+}
 
 Result<void> check_input(const LossSection& loss, size_t input, const std::string& option, const HostTensor& target,
                          int rows_dim, int64_t first_row) {
   const bool binary = loss.type == "BCELoss";
   if (!needs_check(loss, input)) return {};
+  const int64_t longest = loss.sequences ? loss.longest[input - 2] : 0;
   const auto fits = [&](size_t i) {
+    if (loss.sequences) return integer_at(target, i) >= 0 && integer_at(target, i) <= longest;
     if (binary) return number_at(target, i) >= 0 && number_at(target, i) <= 1;  // not a NaN
     const int64_t value = integer_at(target, i);
     return (value >= 0 && value < loss.class_count) || value == loss.ignore_index;
@@ -157,6 +164,9 @@ Result<void> check_input(const LossSection& loss, size_t input, const std::strin
       std::snprintf(number.data(), number.size(), "%g", number_at(target, i));
       return Error(where + number.data() + "; BCELoss expects 0 to 1");
     }
+    if (loss.sequences)
+      return Error(where + std::to_string(integer_at(target, i)) + "; a length from 0 to " + std::to_string(longest) +
+                   " was expected");
     return Error(where + std::to_string(integer_at(target, i)) + "; the model has " + std::to_string(loss.class_count) +
                  " classes: expected 0 to " + std::to_string(loss.class_count - 1) + ", or ignore_index, " +
                  std::to_string(loss.ignore_index));

@@ -9,6 +9,9 @@
 namespace sheaf {
 namespace {
 
+/// Steps between looks at the loss's scale: each waits for the device that it is on.
+constexpr int64_t kScaleEvery = 10;
+
 class Loop {
  public:
   Loop(Learner& learner, const Dataset& data, const LoopSettings& settings, const LoopHooks& hooks, LoopState& state)
@@ -25,6 +28,7 @@ class Loop {
     learner_.progress().plateau = state_.plateau;
     SHEAF_ASSIGN(const auto options, loader_options());
     SHEAF_ASSIGN(auto loader, BatchLoader::start(data_, options));
+    learner_.forget_next();  // of an earlier run, whose buffers are gone
     for (;;) {
       if (state_.position == per_epoch_) {
         SHEAF_ASSIGN(auto whole, finish_epoch());
@@ -75,7 +79,7 @@ class Loop {
     const std::optional<Batch>& batch = *next;
     if (!batch) return Error("internal error: the loader ran out of batches at step " + std::to_string(state_.step + 1));
     StepRecord record{state_.step + 1, state_.epoch + 1, batch->rows, 0, learner_.learning_rate(), 0, 0};
-    auto loss = learner_.step(batch->rows, batch->buffers);
+    auto loss = learner_.step(batch->rows, batch->buffers, loader.next_if_ready(batch->rows));
     if (!loss) return loss.error().note("in step " + std::to_string(record.step) + " of training");
     record.loss = *loss;
     record.seconds = seconds_since(begin);
@@ -90,9 +94,12 @@ class Loop {
     state_.data_wait_seconds += record.data_wait_seconds;
     state_.curve.add(record.loss);
     last_lr_ = record.lr;
+    auto scale = state_.step % kScaleEvery == 0 ? learner_.watch_loss_scale() : std::optional<LossScale>();
+    if (scale) record.loss_scale = *scale;
     if (hooks_.step) {
       SHEAF_TRY(hooks_.step(record));
     }
+    if (!scale) return scale.error().note("after step " + std::to_string(record.step) + " of training");
     const bool due = settings_.checkpoint_every > 0 && state_.step % settings_.checkpoint_every == 0;
     return due && state_.position < per_epoch_ ? save() : Result<void>();
   }
@@ -131,6 +138,7 @@ class Loop {
 
   /// Evaluates and reports. False if it was stopped: then the epoch isn't done.
   Result<bool> tell_epoch(EpochRecord record) {
+    SHEAF_ASSIGN(record.loss_scale, learner_.watch_loss_scale());
     if (hooks_.evaluate) {
       SHEAF_ASSIGN(auto found, hooks_.evaluate());
       if (!found) return false;

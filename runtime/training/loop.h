@@ -20,11 +20,16 @@ class Learner {
  public:
   virtual ~Learner() = default;
   /// One optimiser step on `rows` rows: it increments progress().steps, unless the loss isn't finite.
-  virtual Result<float> step(int64_t rows, std::span<const void* const> buffers) = 0;
+  /// `next`: the next step's buffers, of as many rows, where they are there already; else empty.
+  virtual Result<float> step(int64_t rows, std::span<const void* const> buffers, std::span<const void* const> next) = 0;
+  /// The last step's `next` won't come.
+  virtual void forget_next() {}
   /// After a step whose loss wasn't finite: the first layer with a result that isn't; empty if there is none.
   virtual Result<std::string> first_not_finite(int64_t rows, std::span<const void* const> buffers) = 0;
   /// Which of a step's `rows` rows step() reads; none: all of them.
   virtual Result<std::optional<RowsRead>> rows_read(int64_t) { return std::optional<RowsRead>(); }
+  /// Trainer::watch_loss_scale().
+  virtual Result<std::optional<LossScale>> watch_loss_scale() { return std::optional<LossScale>(); }
   virtual TrainingProgress& progress() = 0;
   /// For the next step, under the schedule.
   virtual double learning_rate() const = 0;

@@ -23,6 +23,11 @@ const Json& member_of(const Json& object, const char* name) {
   return found == object.end() ? none : *found;
 }
 
+double number_of(const Json& object, const char* name, double otherwise) {
+  const Json& found = member_of(object, name);
+  return found.is_number() ? found.get<double>() : otherwise;
+}
+
 Result<LossSection> loss_section(const Plan& plan) {
   const auto refuse = [&](const std::string& why) { return Error({plan.file, 0, 0}, why); };
   if (plan.train.steps.empty() || !plan.training.is_object()) {
@@ -47,7 +52,10 @@ Result<LossSection> loss_section(const Plan& plan) {
       return refuse("training.loss: '" + taken.name + "' is no output of the model, target or input");
   }
   const ElementLoss* element = section.element();
-  if (section.inputs.size() != (element ? element->inputs : 2) ||
+  section.sequences = section.type == "CTCLoss";
+  if (section.inputs.size() != (element             ? element->inputs
+                                : section.sequences ? 4
+                                                    : 2) ||
       std::ranges::none_of(section.inputs, [](const LossInput& input) { return input.output.has_value(); }))
     return refuse("training.loss: its inputs are not outputs of the model and targets");
   section.sum = text(member_of(arguments, "reduction")) == "sum";
@@ -65,13 +73,21 @@ Result<LossSection> loss_section(const Plan& plan) {
       section.metrics.push_back(row.metric);
   }
 
-  if (section.type != "CrossEntropyLoss" && section.type != "NLLLoss") return section;
+  if (section.type != "CrossEntropyLoss" && !section.sequences && section.type != "NLLLoss") return section;
   const auto value_of = [&](const LossInput& input) -> const Value& {
     if (input.output) return plan.infer.values[static_cast<size_t>(plan.infer.outputs[*input.output].value)];
     return *std::ranges::find_if(plan.train.values, [&](const Value& value) {
       return (value.role == Value::target || value.role == Value::input) && value.name == input.name;
     });
   };
+  if (section.sequences) {
+    const auto size = [&](size_t input, size_t dim) {
+      const auto& shape = value_of(section.inputs[input]).shape;
+      return shape.size() > dim && shape[dim].is_static() ? shape[dim].constant : 0;
+    };
+    section.longest = {size(0, 0), size(1, 1)};
+    return section;
+  }
   const DType target = value_of(section.inputs[1]).dtype;
   const bool integer = target == DType::int64 || target == DType::int32 || target == DType::uint8;
   section.classes = integer;

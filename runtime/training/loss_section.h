@@ -8,6 +8,7 @@
 #include "sheaf/metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,13 @@ struct LossSection {
   std::vector<double> pos_weight;  ///< likewise; empty if there is none
   /// Targets are class numbers: cross entropy or negative log likelihood with an integer target.
   bool classes = false;
-  bool probabilities = false;   ///< or probabilities of the classes: cross entropy with a target of the output's shape
-  int class_dim = 0;            ///< the output's dimension of classes: 1, or 0 for a vector
-  int64_t class_count = 0;      ///< if `classes` or `probabilities`
-  std::vector<Metric> metrics;  ///< what evaluation reports besides the loss, in the order of metric_rows()
-  Json arguments;               ///< PyTorch's, by name
+  bool probabilities = false;           ///< or probabilities of the classes: cross entropy with a target of the output's shape
+  int class_dim = 0;                    ///< the output's dimension of classes: 1, or 0 for a vector
+  int64_t class_count = 0;              ///< if `classes` or `probabilities`
+  bool sequences = false;               ///< CTCLoss: log probabilities, targets and the lengths of both
+  std::array<int64_t, 2> longest = {};  ///< if `sequences`: the most steps and labels that a row has room for; 0 if unknown
+  std::vector<Metric> metrics;          ///< what evaluation reports besides the loss, in the order of metric_rows()
+  Json arguments;                       ///< PyTorch's, by name
 
   /// Its row if it is a loss of each element with its target; else null.
   const ElementLoss* element() const { return find_element_loss(type); }
@@ -46,6 +49,9 @@ std::vector<Metric> all_metrics(const LossSection& loss);
 
 /// The member of a JSON object; null if it is missing, or this isn't an object.
 const Json& member_of(const Json& object, const char* name);
+
+/// The number in a member of a JSON object; `otherwise` if it is missing or no number.
+double number_of(const Json& object, const char* name, double otherwise);
 
 /// "SGD(lr=0.1, momentum=0.9)": an object of the training section with a "type" and arguments.
 std::string call_text(const Json& object);

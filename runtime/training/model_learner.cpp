@@ -31,7 +31,7 @@ Result<void> ModelLearner::epoch_done(const EpochRecord& record) {
   const std::string monitor = trainer_.monitor();
   if (monitor.empty()) return {};
   const auto value = monitored_value(record, monitor);
-  if (!value) return Error("the schedule goes by " + monitor + ", which epoch " + std::to_string(record.epoch) + " hasn't");
+  if (!value) return Error("the schedule follows " + monitor + ", which epoch " + std::to_string(record.epoch) + " hasn't");
   trainer_.step_schedule(*value);
   return {};
 }

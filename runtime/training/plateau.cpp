@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::string_view kEvaluated = "eval_";
 
-double number_of(const Json& schedule, const char* name, double otherwise) {
-  const Json& found = member_of(schedule, name);
-  return found.is_number() ? found.get<double>() : otherwise;
-}
-
 /// By more than the threshold.
 bool is_better(const Json& schedule, double value, double best) {
   const double threshold = number_of(schedule, "threshold", 1e-4);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/metric.h"
+#include "sheaf/trainer.h"
 
 #include <cstdint>
 #include <optional>
@@ -16,8 +17,9 @@ struct StepRecord {
   int64_t rows = 0;
   double loss = 0;
   double lr = 0;
-  double seconds = 0;            ///< the step and its wait for data,
-  double data_wait_seconds = 0;  ///< which is included
+  double seconds = 0;                     ///< the step and its wait for data,
+  double data_wait_seconds = 0;           ///< which is included
+  std::optional<LossScale> loss_scale{};  ///< after the step, if the loss has one; of some steps only
 };
 
 /// The results of an evaluation: the selected metrics, and a loss if it has a mean.
@@ -38,6 +40,7 @@ struct EpochRecord {
   double lr = 0;                 ///< of its last step
   int64_t rows = 0;
   std::optional<Evaluation> evaluation;
+  std::optional<LossScale> loss_scale;  ///< at its end, if the loss has one
 };
 
 /// The losses of all steps as at most 512 means over equally many steps each, whatever their number.

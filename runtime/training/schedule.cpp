@@ -12,11 +12,6 @@
 namespace sheaf {
 namespace {
 
-double number(const Json& object, const char* name, double otherwise) {
-  const Json& found = member_of(object, name);
-  return found.is_number() ? found.get<double>() : otherwise;
-}
-
 /// Half a wave of a cosine: `from` at 0, `to` at 1.
 double by_cosine(double from, double to, double share) {
   return to + (from - to) * (1 + std::cos(std::numbers::pi * share)) / 2;
@@ -31,49 +26,49 @@ int64_t passed(const Json& milestones, double at) {
 }
 
 double step_lr(const Json& s, double base, double at) {
-  return base * std::pow(number(s, "gamma", 0.1), std::floor(at / std::max(1.0, number(s, "step_size", 1))));
+  return base * std::pow(number_of(s, "gamma", 0.1), std::floor(at / std::max(1.0, number_of(s, "step_size", 1))));
 }
 
 double multi_step_lr(const Json& s, double base, double at) {
-  return base * std::pow(number(s, "gamma", 0.1), static_cast<double>(passed(member_of(s, "milestones"), at)));
+  return base * std::pow(number_of(s, "gamma", 0.1), static_cast<double>(passed(member_of(s, "milestones"), at)));
 }
 
-double exponential_lr(const Json& s, double base, double at) { return base * std::pow(number(s, "gamma", 0.1), at); }
+double exponential_lr(const Json& s, double base, double at) { return base * std::pow(number_of(s, "gamma", 0.1), at); }
 
 double constant_lr(const Json& s, double base, double at) {
-  return at < number(s, "total_iters", 5) ? base * number(s, "factor", 1.0 / 3) : base;
+  return at < number_of(s, "total_iters", 5) ? base * number_of(s, "factor", 1.0 / 3) : base;
 }
 
 double linear_lr(const Json& s, double base, double at) {
-  const double total = std::max(1.0, number(s, "total_iters", 5));
-  return base * by_line(number(s, "start_factor", 1.0 / 3), number(s, "end_factor", 1), std::min(at, total) / total);
+  const double total = std::max(1.0, number_of(s, "total_iters", 5));
+  return base * by_line(number_of(s, "start_factor", 1.0 / 3), number_of(s, "end_factor", 1), std::min(at, total) / total);
 }
 
 double polynomial_lr(const Json& s, double base, double at) {
-  const double total = std::max(1.0, number(s, "total_iters", 5));
-  return base * std::pow(1 - std::min(at, total) / total, number(s, "power", 1));
+  const double total = std::max(1.0, number_of(s, "total_iters", 5));
+  return base * std::pow(1 - std::min(at, total) / total, number_of(s, "power", 1));
 }
 
 double cosine_annealing_lr(const Json& s, double base, double at) {
-  return by_cosine(base, number(s, "eta_min", 0), at / std::max(1.0, number(s, "T_max", 1)));
+  return by_cosine(base, number_of(s, "eta_min", 0), at / std::max(1.0, number_of(s, "T_max", 1)));
 }
 
 double cosine_annealing_warm_restarts(const Json& s, double base, double at) {
-  double period = std::max(1.0, number(s, "T_0", 1));
-  const double factor = std::max(1.0, number(s, "T_mult", 1));
+  double period = std::max(1.0, number_of(s, "T_0", 1));
+  const double factor = std::max(1.0, number_of(s, "T_mult", 1));
   if (factor == 1) {
     at = std::fmod(at, period);
   } else {
     for (; at >= period; period *= factor) at -= period;
   }
-  return by_cosine(base, number(s, "eta_min", 0), at / period);
+  return by_cosine(base, number_of(s, "eta_min", 0), at / period);
 }
 
 /// Up to max_lr, down again, and on to almost nothing; the optimiser's own rate has no part in it.
 double one_cycle_lr(const Json& s, double, double at) {
-  const double most = number(s, "max_lr", 0), initial = most / number(s, "div_factor", 25);
-  const double least = initial / number(s, "final_div_factor", 1e4);
-  const double last = number(s, "total_steps", 1) - 1, up = number(s, "pct_start", 0.3) * (last + 1) - 1;
+  const double most = number_of(s, "max_lr", 0), initial = most / number_of(s, "div_factor", 25);
+  const double least = initial / number_of(s, "final_div_factor", 1e4);
+  const double last = number_of(s, "total_steps", 1) - 1, up = number_of(s, "pct_start", 0.3) * (last + 1) - 1;
   const auto between = member_of(s, "anneal_strategy") == "linear" ? by_line : by_cosine;
   at = std::min(at, last);
   if (at <= up) return between(initial, most, at / up);

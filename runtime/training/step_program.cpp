@@ -48,10 +48,16 @@ void StepProgram::take(std::span<const void* const> given) {
   for (size_t i = 0; i < given.size(); ++i) buffers_[places_[i]] = given[i];
 }
 
-Result<float> StepProgram::run(std::span<const void* const> given, const RunOptions& options) {
+Result<float> StepProgram::run(std::span<const void* const> given, const RunOptions& options,
+                               std::span<const void* const> next) {
   take(given);
+  next_.clear();
+  if (next.size() == places_.size() && !next.empty()) {
+    next_ = buffers_;
+    for (size_t i = 0; i < next.size(); ++i) next_[places_[i]] = next[i];
+  }
   void* const output = &loss_;
-  auto done = binding_->run(buffers_, {&output, 1}, &options.print, options.trace.get());
+  auto done = binding_->run(buffers_, {&output, 1}, &options.print, options.trace.get(), next_);
   if (done || binding_->loss_not_finite()) return loss_;
   return done.error();
 }

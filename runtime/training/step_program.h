@@ -32,7 +32,8 @@ class StepProgram {
                                   const StepSettings& settings);
 
   /// The program's loss. It is returned even if it isn't finite; then no variable is changed.
-  Result<float> run(std::span<const void* const> given, const RunOptions& options);
+  /// `next`: what is given to the next run (Binding::run()); none: empty.
+  Result<float> run(std::span<const void* const> given, const RunOptions& options, std::span<const void* const> next = {});
   /// The layer whose result wasn't finite first (Binding::first_not_finite); empty if all are.
   Result<std::string> first_not_finite(std::span<const void* const> given);
 
@@ -47,6 +48,7 @@ class StepProgram {
 
   std::unique_ptr<Binding> binding_;
   std::vector<size_t> places_;        ///< by caller's buffer: among the binding's inputs
+  std::vector<const void*> next_;     ///< likewise, of the next run
   std::vector<const void*> buffers_;  ///< the binding's inputs: the caller's and the settings
   float loss_ = 0;
 };

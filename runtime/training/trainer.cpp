@@ -124,17 +124,21 @@ Result<float> Trainer::step(std::span<const void* const> values, const RunOption
   return step_rows(batch(), values, options);
 }
 
-Result<float> Trainer::step_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options) try {
+Result<float> Trainer::step_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options,
+                                 std::span<const void* const> next) try {
   State& state = *state_;
   SHEAF_TRY(state.check_count(values.size()));
   SHEAF_ASSIGN(auto* step, state.step_of(rows));
   state.set_settings();
-  auto loss = step->run(values, options);
+  if (!next.empty()) SHEAF_TRY(state.check_count(next.size()));
+  auto loss = step->run(values, options, next);
   if (loss && std::isfinite(*loss)) ++state.progress.steps;
   return loss;
 } catch (...) {
   return error_of_exception();
 }
+
+void Trainer::forget_next() { state_->options.arenas->use(nullptr); }
 
 Result<float> Trainer::step(std::span<const TensorView> values, const RunOptions& options) try {
   SHEAF_ASSIGN(auto rows, state_->take(values));

@@ -3,6 +3,7 @@
 
 #include "runtime/session/bound_sizes.h"
 #include "runtime/training/batch_step.h"
+#include "runtime/training/loss_scale.h"
 #include "sheaf/trainer.h"
 
 namespace sheaf {
@@ -17,6 +18,7 @@ struct Trainer::State {
   std::vector<ValueInfo> inputs;       ///< then targets
   std::vector<ParameterInfo> lasting;  ///< the optimiser's state
   StepSettings settings;
+  LossScaleWatch watch;
   BoundSizes<BatchStep> bound;
   std::vector<const void*> buffers;  ///< of the values passed to step() with their sizes
   mutable std::string plan_hash;     ///< of the plan, once save() or restore() has needed it

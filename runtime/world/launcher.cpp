@@ -3,28 +3,23 @@
 #include "runtime/world/process_world.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <climits>
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 namespace sheaf {
 namespace {
 
-std::string folder_of_program() {
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  const std::string text(path, length > 0 ? static_cast<size_t>(length) : 0);
-  return text.substr(0, text.rfind('/'));
-}
-
-/// Where the engine lies, seen from the program: in a build folder, and as installed.
-constexpr const char* kPlaces[] = {"/../lib/libsheaf_mpi.so", "/../" SHEAF_MPI_FOLDER "/libsheaf_mpi.so"};
+/// Where the engine is, relative to the program's folder: in a build folder, and as installed.
+constexpr const char* kPlaces[] = {"../lib/libsheaf_mpi.so", "../" SHEAF_MPI_FOLDER "/libsheaf_mpi.so"};
 
 Result<OpenMessages> open_engine(const std::string& sign) {
+  std::error_code ignored;  // without /proc the places are relative to the current folder, and no engine is found
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
   std::string reasons;
   for (const char* place : kPlaces) {
-    const std::string path = folder_of_program() + place;
+    const std::string path = (folder / place).string();
     // MPI libraries open plugins of their own, which look for the library's symbols among the global ones.
     if (void* engine = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
       if (void* found = dlsym(engine, "sheaf_open_messages")) return reinterpret_cast<OpenMessages>(found);
@@ -37,6 +32,13 @@ Result<OpenMessages> open_engine(const std::string& sign) {
       .note("without it, name all devices in one process: --devices cpu:0,cpu:1");
 }
 
+/// An MPI library may write to the socket of a process that is gone. That mustn't end this one before it has reported which.
+void survive_broken_pipes() {
+  struct sigaction now{};
+  sigaction(SIGPIPE, nullptr, &now);
+  if (now.sa_handler == SIG_DFL) std::signal(SIGPIPE, SIG_IGN);
+}
+
 }  // namespace
 
 std::optional<LauncherSign> launcher_sign(const std::function<const char*(const char*)>& variable) {
@@ -45,7 +47,7 @@ std::optional<LauncherSign> launcher_sign(const std::function<const char*(const 
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (number(name) > 0) return LauncherSign{std::string(name) + "=" + variable(name), number(name)};
   }
-  // srun --mpi=pmix. A batch script has Slurm's other variables too, and is one process.
+  // srun --mpi=pmix. A batch script has Slurm's other variables too, but is a single process.
   if (variable("PMIX_RANK") && number("SLURM_STEP_NUM_TASKS") > 0)
     return LauncherSign{std::string("SLURM_STEP_NUM_TASKS=") + variable("SLURM_STEP_NUM_TASKS"),
                         number("SLURM_STEP_NUM_TASKS")};
@@ -56,6 +58,7 @@ Result<std::shared_ptr<ProcessWorld>> join_world() {
   const auto sign = launcher_sign([](const char* name) -> const char* { return std::getenv(name); });
   if (!sign || sign->processes < 2) return std::shared_ptr<ProcessWorld>();
   SHEAF_ASSIGN(const auto open, open_engine(sign->text));
+  survive_broken_pipes();
   SHEAF_ASSIGN(auto world, ProcessWorld::open(open));
   if (world->size() != sign->processes) {
     return Error("a launcher has started " + std::to_string(sign->processes) + " processes (" + sign->text + "), and " +

@@ -12,11 +12,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What the other ranks say of it: with its place, without its notes.
+/// An error as other ranks report it: with its place, without its notes.
 std::string told(const Error& error) {
   const Diagnostic& cause = error.diagnostics.front();
   return cause.location.file.empty() ? cause.message
                                      : to_string(Diagnostic{cause.severity, cause.location, cause.message, {}, {}});
+}
+
+std::string seconds_text(std::chrono::duration<double> seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", seconds.count());
+  return text;
 }
 
 std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
@@ -34,15 +40,12 @@ Result<std::shared_ptr<ProcessWorld>> ProcessWorld::open(const Open& engine, std
       return Error(std::string("the thread that serves other processes can't be started: ") + error.what());
     }
   }
-  if (!world->joins_within(joining)) {
-    // The thread is within the engine, which can't be called off: it keeps what it works on.
+  if (auto joined = world->joins_within(joining); !joined) {
+    // The thread is inside the engine, which can't be interrupted, so it keeps what it works on.
     static auto* const abandoned = new std::vector<std::shared_ptr<ProcessWorld>>;
     world->thread_.detach();
     abandoned->push_back(std::move(world));
-    char seconds[32];
-    std::snprintf(seconds, sizeof seconds, "%.3g", joining.count());
-    return Error("the world of processes can't be joined: not all of them have come within " + std::string(seconds) + " s")
-        .note("one may be stopped, or still loading; or its machine can't be reached");
+    return joined.error();
   }
   if (!world->joining_problem_.empty()) return Error("the world of processes can't be joined: " + world->joining_problem_);
   SHEAF_ASSIGN(const auto introductions, world->exchange(Peers::introduction()));
@@ -53,16 +56,28 @@ Result<std::shared_ptr<ProcessWorld>> ProcessWorld::open(const Open& engine, std
   return world;
 }
 
-bool ProcessWorld::joins_within(std::chrono::duration<double> limit) const {
-  constexpr std::chrono::duration<double> kMostAtATime{0.1};  // more: this process itself was stopped meanwhile
-  std::chrono::duration<double> waited{0};
-  for (auto last = Clock::now(); !joined_ && waited < limit;) {
+Result<void> ProcessWorld::joins_within(std::chrono::duration<double> limit) const {
+  constexpr std::chrono::duration<double> kMostAtATime{0.1};  // if more: this process itself was stopped meanwhile
+  constexpr std::chrono::duration<double> kBetweenLooks{0.1};
+  std::chrono::duration<double> waited{0}, looked{0};
+  Siblings siblings;
+  for (auto last = Clock::now(); !joined_;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const auto now = Clock::now();
     waited += std::min<std::chrono::duration<double>>(now - last, kMostAtATime);
     last = now;
+    if (waited >= limit) {
+      return Error("the world of processes can't be joined: not all of them have come within " + seconds_text(limit) + " s")
+          .note("one may be stopped, or still loading; or its machine can't be reached");
+    }
+    if (waited - looked < kBetweenLooks) continue;
+    if (const int process = siblings.stopped_for(silence_, waited - looked))
+      return Error("the world of processes can't be joined: process " + std::to_string(process) + " has been stopped for " +
+                   seconds_text(silence_) + " s")
+          .note("the launcher has started it beside this one");
+    looked = waited;
   }
-  return joined_;
+  return {};
 }
 
 ProcessWorld::~ProcessWorld() {
@@ -81,6 +96,7 @@ Result<void> ProcessWorld::send(int, int to, const void* data, size_t bytes) {
 Result<void> ProcessWorld::receive(int, int from, void* data, size_t bytes) { return run({false, from, data, bytes}); }
 
 Result<void> ProcessWorld::run(Job job) {
+  const auto begun = Clock::now();
   for (int round = 0;; ++round) {
     {
       const std::lock_guard lock(engine_);
@@ -90,9 +106,12 @@ Result<void> ProcessWorld::run(Job job) {
       }
       if (advance(job)) break;
     }
-    // Longer and longer, so that a wait for a slower rank costs no core.
-    if (round < 50) std::this_thread::yield();
-    else std::this_thread::sleep_for(std::chrono::microseconds(std::min(20 + round / 10, 500)));
+    // The waits get longer and longer, so that waiting for a slower rank costs no core. They never yield: if a device computes on the
+    // same core, a yield gives away the rest of a time slice, milliseconds for each message; a thread that wakes from sleep runs at once.
+    if (round < 50) continue;
+    constexpr std::chrono::microseconds kShortest(20), kLongest(1000);
+    const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begun);
+    std::this_thread::sleep_for(std::clamp(waited / 16, kShortest, kLongest));
   }
   if (job.problem.empty()) return {};
   lose(job.peer, job.problem);
@@ -164,7 +183,8 @@ void ProcessWorld::serve(const Open& engine) {
     if (!leaves) look_after_others();
   }
   const std::lock_guard lock(engine_);
-  // The others learn of a failure as soon as this process goes on to its end; what they don't take in a second they will find out.
+  // The others learn of a failure as soon as this process goes on to its end; whatever they don't receive within a second they
+  // will find out themselves.
   for (const auto begin = Clock::now(); !notes_sent() && Clock::now() - begin < std::chrono::seconds(1);)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (incoming_operation_ >= 0) {
@@ -175,7 +195,7 @@ void ProcessWorld::serve(const Open& engine) {
   if (leaves) messages_->leave();
 }
 
-/// Messages of one sender come in the order of their sending, so parts need no numbers.
+/// Messages of one sender arrive in the order of sending, so parts need no numbers.
 bool ProcessWorld::advance(Job& job) {
   for (;;) {
     if (job.operation >= 0) {
@@ -201,10 +221,10 @@ bool ProcessWorld::advance(Job& job) {
   }
 }
 
-/// Each rank gives its right neighbour signs of life, and misses those of its left one.
+/// Each rank sends its right neighbour signs of life, and watches for those of its left one.
 void ProcessWorld::look_after_others() {
   constexpr std::chrono::duration<double> kLongestRound{
-      0.25};  // so long ago was the last one, at most: this process may have slept
+      0.25};  // the longest time since the last one: this process may have slept
   const auto now = Clock::now();
   receive_notes();
   std::optional<Note> mine;
@@ -231,7 +251,7 @@ void ProcessWorld::look_after_others() {
   last_look_ = now;
   silent_ += since;
   if (lost_) return;
-  // Whoever ends with a reason has told it before; it may still be on its way.
+  // A rank that ends with a reason has sent it before; it may still be on its way.
   peer_gone_ = gone ? peer_gone_ + since : std::chrono::duration<double>(0);
   if (gone && peer_gone_ > std::chrono::milliseconds(200)) return lose(gone->rank, gone->what);
   if (silent_ > silence_)
@@ -248,7 +268,7 @@ void ProcessWorld::receive_notes() {
     const Messages::State state = messages_->state(incoming_operation_);
     if (!state.done) return;
     incoming_operation_ = -1;
-    if (state.failed) return;  // those who are gone are missed
+    if (state.failed) return;  // those that are gone are missed
     const Note note = incoming_;
     post_note();
     silent_ = std::chrono::duration<double>(0);
@@ -260,7 +280,7 @@ void ProcessWorld::receive_notes() {
   }
 }
 
-/// Rank `rank` is gone: this rank is the first to say so, or one of the first.
+/// Rank `rank` is gone: this rank is the first to report it, or one of the first.
 void ProcessWorld::lose(int rank, const std::string& text) {
   Note note;
   note.kind = Note::failed;

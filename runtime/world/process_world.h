@@ -1,5 +1,5 @@
-// A world of processes: whoever sends or receives asks the engine itself, one thread at a time; a thread of each process looks after the
-// other processes, and ends all if one ends.
+// A world of processes. A thread that sends or receives calls the engine itself, one thread at a time; one thread of each
+// process watches the other processes, and ends all if one ends.
 #pragma once
 
 #include "runtime/world/messages.h"
@@ -19,22 +19,22 @@ namespace sheaf {
 class ProcessWorld : public World {
  public:
   using Open = std::function<Messages*(std::string& why)>;
-  /// How long a process may give no sign of life, of this process's own running time.
+  /// How long a process may give no sign of life, in this process's own running time.
   static constexpr std::chrono::duration<double> kSilence{5};
 
-  /// How long the others may take to come, of the same time. Nobody can be asked before: a process that was stopped as it started
-  /// looks like one that loads slowly.
+  /// How long the others may take to join, in the same time. Nobody can be asked before: on another machine, a process that was
+  /// stopped as it started looks like one that loads slowly.
   static constexpr std::chrono::duration<double> kJoining{60};
 
-  /// Joins the world on a thread of its own, which serves it until leave(). All ranks together. Errors: the engine's; not all have come
-  /// within `joining`, after which the process can join no world any more.
+  /// Joins the world on a thread of its own, which serves it until leave(). All ranks together. Errors: the engine's; not all have
+  /// joined within `joining`, or one on this machine has been stopped for `silence`; after that the process can't join any world.
   static Result<std::shared_ptr<ProcessWorld>> open(const Open& engine, std::chrono::duration<double> silence = kSilence,
                                                     std::chrono::duration<double> joining = kJoining);
-  /// Ends without a word to the others, who take it for a failure, unless leave() or fail() came before.
+  /// Unless leave() or fail() came before, ends without telling the others, who treat it as a failure.
   ~ProcessWorld() override;
 
   int rank() const { return rank_; }
-  /// The number of this rank among those of its machine.
+  /// This rank's number among the ranks of its machine.
   int local_rank() const { return local_rank_; }
   const std::string& library() const { return library_; }
   int size() const override { return size_; }
@@ -47,7 +47,7 @@ class ProcessWorld : public World {
   void fail(const Error& cause) override;
   std::optional<Error> failure() const override;
 
-  /// The end of a run that all ranks came to. All ranks together.
+  /// The end of a run that all ranks reached. All ranks together.
   Result<void> leave();
 
  private:
@@ -62,7 +62,7 @@ class ProcessWorld : public World {
     int operation = -1;  ///< that part's
     std::string problem = {};
   };
-  /// What ranks tell each other beside data.
+  /// What ranks tell each other besides data.
   struct Note {
     enum Kind : int { alive, failed } kind = alive;
     int rank = 0;  ///< whose failure it is
@@ -70,9 +70,9 @@ class ProcessWorld : public World {
   };
 
   explicit ProcessWorld(std::chrono::duration<double> silence) : silence_(silence) {}
-  /// Whether the engine has answered by then.
-  bool joins_within(std::chrono::duration<double> limit) const;
-  /// Posts it and waits; the calling thread asks the engine itself.
+  /// Waits for the engine's answer. Errors: there is none by then; a process that it waits for is stopped.
+  Result<void> joins_within(std::chrono::duration<double> limit) const;
+  /// Posts it and waits; the calling thread calls the engine itself.
   Result<void> run(Job job);
   /// Whether it is done.
   bool advance(Job& job);
@@ -81,7 +81,7 @@ class ProcessWorld : public World {
   void look_after_others();
   void receive_notes();
   void post_note();
-  /// Whether all notes have gone.
+  /// Whether all notes have been sent.
   bool notes_sent();
   void lose(int rank, const std::string& text);
   Error reason() const;
@@ -103,7 +103,7 @@ class ProcessWorld : public World {
   std::mutex engine_;  ///< of this:
   std::unique_ptr<Messages> messages_;
 
-  // Of the thread that serves:
+  // For the serving thread:
   std::unique_ptr<Peers> peers_;
   struct Outgoing {
     Note note;

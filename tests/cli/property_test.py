@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from program import must, sheaf, sheaf_run
+from program import must, plan_of, sheaf_run
 from tensors import difference, drawn, read_safetensors, write_safetensors
 
 TOLERANCE = 1e-5
@@ -97,7 +97,7 @@ def check(number, folder):
     maker = Maker(number)
     model, plan = folder / "model.json", folder / "model.plan"
     model.write_text(json.dumps(maker.model(), indent=1))
-    must(sheaf("compile", model, "-o", plan))
+    plan_of(model, plan)
 
     def outputs(devices, batch):
         must(sheaf_run(plan, "--devices", devices, "--input", f"x={folder}/x.safetensors:x", "--seed", "3", "--output", folder / "out.safetensors"))

@@ -13,7 +13,8 @@ COMPARISONS = ("Eq", "Ne", "Lt", "Le", "Gt", "Ge")
 UNARY = ("ReLU", "ReLU6", "LeakyReLU", "ELU", "SiLU", "GELU", "Tanh", "Sigmoid", "Hardtanh", "Dropout", "Identity", "Hardswish",
          "Hardsigmoid", "Softplus", "Mish", "SELU", "CELU", "LogSigmoid", "Softsign", "PReLU", "Hardshrink", "Softshrink",
          "Exp", "Log", "Log1p", "Expm1", "Sqrt", "Rsqrt", "Reciprocal", "Abs", "Neg", "Sign", "Sin", "Cos", "Erf", "Floor",
-         "Ceil", "Round", "Trunc", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "Detach")
+         "Ceil", "Round", "Trunc", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "Detach", "Asin", "Acos", "Atan", "Sinh",
+         "Cosh", "Asinh", "Acosh", "Atanh")
 
 
 class Random(random.Random):
@@ -124,6 +125,17 @@ def adaptive_pool(type):
 def recurrent(draw, shape):
     return {"input_size": fitting(shape, -1), "hidden_size": draw.randint(1, 4), "num_layers": draw.randint(1, 2), "bias": draw.chance(0.7),
             "batch_first": len(shape) > 0 and shape[0] == B, "bidirectional": draw.chance(0.3), "dropout": draw.choice([0, 0, 0.3])}
+
+
+def transformer(kind):
+    counts = {"layer": (), "stack": ("num_layers",), "both": ("num_encoder_layers", "num_decoder_layers")}[kind]
+
+    def arguments(draw, shape):
+        width = fitting(shape, -1)
+        return {"d_model": width, "nhead": math.gcd(width, draw.choice([1, 2, 4])), "dim_feedforward": 8, "dropout": draw.choice([0, 0.1]),
+                "activation": draw.choice(["relu", "gelu"]), "norm_first": draw.chance(0.5), "batch_first": draw.chance(0.8),
+                **{count: draw.randint(1, 2) for count in counts}}
+    return arguments
 
 
 def attention(draw, shape):
@@ -245,6 +257,9 @@ LAYERS = {
     "Flatten": Layer(lambda d, s: {"start_dim": d.randint(0, 1)}, flattened),
     **{t: Layer(recurrent, lambda s, a: [*s[:-1], a["hidden_size"] * (2 if a["bidirectional"] else 1)], ranks=[3]) for t in ("LSTM", "GRU", "RNN")},
     "MultiheadAttention": Layer(attention, inputs=3, ranks=[3]),
+    "TransformerEncoderLayer": Layer(transformer("layer"), ranks=[3]), "TransformerDecoderLayer": Layer(transformer("layer"), inputs=2, ranks=[3]),
+    "TransformerEncoder": Layer(transformer("stack"), ranks=[3]), "TransformerDecoder": Layer(transformer("stack"), inputs=2, ranks=[3]),
+    "Transformer": Layer(transformer("both"), inputs=2, ranks=[3]),
     "ScaledDotProductAttention": Layer(lambda d, s: {"dropout_p": d.choice([0, 0, 0.2]), "is_causal": d.chance(0.4)}, inputs=3, ranks=range(3, 16)),
     **{t: Layer(arithmetic, inputs=2) for t in ("Add", "Sub", "Mul", "Div", "Minimum", "Maximum", "Remainder", "Fmod")},
     **{t: Layer(arithmetic, inputs=2, kind="bool") for t in COMPARISONS},
@@ -266,7 +281,10 @@ LAYERS = {
     "IndexSelect": Layer(along(), inputs=2), "Gather": Layer(along(), inputs=2),
     **{t: Layer(along(keepdim=[False, True]), without) for t in ("Mean", "Sum", "AMax", "AMin", "Var")},
     **{t: Layer(along(keepdim=[False, True]), without, kind="integer") for t in ("ArgMax", "ArgMin")},
-    "CumSum": Layer(along()),
+    **{t: Layer(along()) for t in ("CumSum", "CumProd", "CumMax", "CumMin", "LogCumSumExp")},
+    "Sort": Layer(along(descending=[False, True])), "ArgSort": Layer(along(descending=[False, True]), kind="integer"),
+    "TopK": Layer(along(k=[1, 2], largest=[False, True]), lambda s, a: [a["k"] if i == a["dim"] % len(s) else n for i, n in enumerate(s)]),
+    "Scatter": Layer(along(), inputs=3), "ScatterAdd": Layer(along(), inputs=3), "Atan2": Layer(inputs=2),
     "Upsample": Layer(upsampled, resized, ranks=[3, 4, 5]),
     "PixelShuffle": Layer(lambda d, s: {"upscale_factor": 2}, ranks=[4, 5]), "PixelUnshuffle": Layer(lambda d, s: {"downscale_factor": 2}, ranks=[4, 5]),
     "ChannelShuffle": Layer(lambda d, s: {"groups": d.choice([1, 2])}, ranks=range(3, 16)),
@@ -279,7 +297,7 @@ LAYERS = {
 
 # The kinds that inputs want, by position; what isn't named wants numbers with a point.
 ANY, INDEX, TRUTH = ("float", "integer", "bool"), ("integer",), ("bool",)
-KINDS = {"Where": (TRUTH,), "IndexSelect": (ANY, INDEX), "Gather": (ANY, INDEX), "Embedding": (INDEX,), "EmbeddingBag": (INDEX,),
+KINDS = {"Where": (TRUTH,), "Scatter": (("float",), INDEX), "ScatterAdd": (("float",), INDEX), "IndexSelect": (ANY, INDEX), "Gather": (ANY, INDEX), "Embedding": (INDEX,), "EmbeddingBag": (INDEX,),
          "LogicalAnd": (TRUTH, TRUTH), "LogicalOr": (TRUTH, TRUTH), "LogicalNot": (TRUTH,),
          **{t: (ANY,) for t in ("Cast", "Concat", "Permute", "Reshape", "Expand", "Unsqueeze", "Squeeze", "Slice", "Split", "Roll", "Flip",
                                 "Select", "Print", "Identity", "Flatten", "Detach", *COMPARISONS)},

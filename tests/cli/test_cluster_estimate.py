@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from program import MODELS, SHEAF_RUN, SOURCE, ProgramTest, execute, must, sheaf
+from program import MODELS, SHEAF_RUN, SOURCE, ProgramTest, execute, long, must, sheaf
 from training import CNN
 
 ESTIMATE = [SHEAF_RUN[0], "estimate"]
@@ -50,6 +50,7 @@ class ClusterEstimates(ProgramTest):
             self.assertGreaterEqual(one["communication_seconds"], one["sent_bytes"] / 1e9)
             self.assertLessEqual(one["exposed_seconds"], one["communication_seconds"] * (1 + 1e-9))
 
+    @long
     def test_all_plans_of_a_model_are_priced_alike(self):
         (self.dir / "model.json").write_text(CNN)
         exposed = []

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
 
-from program import MODELS, SHEAF, ProgramTest, must, sheaf
+from program import MODELS, SHEAF, ProgramTest, long, must, sheaf
 
 FORMATS = ("text", "mlir", "dot", "svg", "html", "json", "model-explorer", "mlir-generic", "bound")
 EXPANDED = ("--devices", "cpu:0-2", "--batch", "30")
@@ -21,8 +21,17 @@ BYTES = {"float32": 4, "int64": 8, "int32": 4, "uint8": 1}
 
 
 class Everything(ProgramTest):
-    def test_each_format_of_each_model(self):
-        for model in sorted(MODELS.glob("*.json")):
+    few = {MODELS / f"{name}.json" for name in ("digits_cnn", "distributed_model", "tutorial")}
+
+    def test_each_format_of_a_few_models(self):
+        self.each_format(sorted(self.few))
+
+    @long
+    def test_each_format_of_each_other_model(self):
+        self.each_format(sorted(set(MODELS.glob("*.json")) - self.few))
+
+    def each_format(self, models):
+        for model in models:
             plan = self.compile(model)
             for source in (model, plan):
                 for form in FORMATS:

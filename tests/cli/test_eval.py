@@ -64,7 +64,7 @@ class Eval(ProgramTest):
 "training": {"targets": {"y": {"shape": ["batch", 2]}}, "loss": {"type": "MSELoss"}, "optimizer": {"type": "SGD"}, "metrics": ["accuracy", "perplexty"]}}"""
         done = sheaf("compile", self.write("m.json", text), "-o", self.dir / "m.plan")
         self.assertEqual(done.status, 1)
-        self.assertIn("'accuracy' can't be told with MSELoss", done.err)
+        self.assertIn("'accuracy' can't be computed with MSELoss", done.err)
         self.assertIn("did you mean 'perplexity'?", done.err)
 
 

@@ -51,7 +51,7 @@ class Plateau(TrainTest):
     def test_needs_evaluations(self):
         done = self.train("--steps", 1)
         self.assertEqual(done.status, 1)
-        self.assertIn("goes by eval_loss", done.err)
+        self.assertIn("follows eval_loss", done.err)
         self.assertIn("--eval", done.err)
 
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 import unittest
 
-from program import MODELS, ProgramTest, execute, must
+from program import MODELS, ProgramTest, execute, must, plan_of
 
 PTXAS = os.environ.get("SHEAF_PTXAS") or shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
 ENTRY = re.compile(r"^\.visible \.entry (\w+)\(\n(.*?)\n\)\n\.reqntid (\d+), 1, 1$", re.MULTILINE | re.DOTALL)
@@ -23,7 +23,7 @@ class Ptx(ProgramTest):
     def setUp(self):
         super().setUp()
         if not Ptx.plan:
-            Ptx.plan = json.loads(self.compile(MODELS / f"{MODEL}.json").read_text())
+            Ptx.plan = json.loads(plan_of(MODELS / f"{MODEL}.json", self.dir / "model.plan", "--precision", "f32").read_text())
         [self.text] = [item["text"] for item in self.plan["objects"] if item["level"] == "ptx"]
         self.entries = {name: (parameters.split(",\n"), int(block)) for name, parameters, block in ENTRY.findall(self.text)}
         self.assertEqual(len(self.entries), self.text.count(".entry"))

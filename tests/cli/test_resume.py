@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from program import LIMIT_SECONDS, execute, must, sheaf
+from program import LIMIT_SECONDS, execute, long, must, sheaf
 from tensors import read_safetensors
 from training import CNN, TrainTest
 
@@ -78,6 +78,7 @@ class Resumes(TrainTest):
                 must(self.train(*self.options("whole", total)))
                 self.assert_same_as_whole("parts")
 
+    @long
     def test_killed_many_times(self):
         total = 3000
         must(self.train(*self.options("whole", total)))

@@ -84,7 +84,7 @@ class Learns(TrainTest):
         epochs = [line for line in self.lines() if "step" not in line]
         self.assertEqual([(e["epoch"], e["steps"], e.get("complete", True)) for e in epochs], [(1, 6, True), (2, 2, False)])
         self.assertIn("eval_accuracy", epochs[1])
-        self.assertIn("as it stands (--no-shuffle)", done.err)
+        self.assertIn("as given (--no-shuffle)", done.err)
         self.assertIn("after 8 steps", done.out)
 
     def test_learning_rate_of_the_command_line(self):

@@ -5,13 +5,42 @@ import signal
 import time
 import unittest
 
-from program import MODELS, ProgramTest, must, sheaf
+from program import MODELS, ProgramTest, long, must, sheaf
 from tensors import Tensor, write_npy
 from test_images import MODEL as COLOURS
 from test_images import png
 from training import TRAIN
 from worlds import MISSING, World, WorldTest, alive, program_on_slow_links
 from worlds import Overlap as Traced
+
+
+class MemoryOfARank(WorldTest):
+    """A transformer with Adam in four processes takes what `estimate` says of them, to the byte; shares are a quarter."""
+
+    def test_as_estimated(self):
+        model = json.loads((MODELS / "transformer_encoder.json").read_text())
+        model["training"]["optimizer"] = {"type": "Adam", "lr": 0.001}
+        self.path("m.json").write_text(json.dumps(model))
+        kept = {}
+        for strategy in ("replicated", "sharded", "fully_sharded"):
+            with self.subTest(strategy):
+                plan = self.path("m.plan")
+                must(sheaf("compile", self.path("m.json"), "-o", plan, "--strategy", strategy))
+                told = json.loads(must(sheaf("estimate", plan, "--devices", "0/cpu:0,1/cpu:0,2/cpu:0,3/cpu:0", "--batch", 8, "--json")).out)
+                devices = {device["device"]: device for device in told["devices"]}
+                kept[strategy] = devices["3/cpu:0"]["lasting"]
+                if strategy == "replicated":
+                    continue
+                must(self.run_world(("cpu:0",) * 4, "--steps", 1, "--trace", self.path("t.json"), plan=plan, data=("x=random:8", "y=random:8"), batch=8))
+                program = json.loads(self.path("t.json").read_text())["otherData"]["programs"][0]
+                taken = {part["device"]: part["arena_bytes"] for part in program["memory"]}
+                self.assertGreater(taken["0/cpu:0"], 0)
+                self.assertEqual(taken, {name: device["arena_bytes"] for name, device in devices.items() if device["arena_bytes"] and name in ("host", "0/cpu:0", "0/messages")})
+        # Each tensor's share is rounded up by less than an element, and steps are counted once.
+        self.assertEqual(kept["sharded"]["parameters"], kept["replicated"]["parameters"])
+        self.assertAlmostEqual(kept["sharded"]["optimizer"] / kept["replicated"]["optimizer"], 0.25, delta=0.01)
+        self.assertAlmostEqual(kept["fully_sharded"]["optimizer"] / kept["replicated"]["optimizer"], 0.25, delta=0.01)
+        self.assertAlmostEqual(kept["fully_sharded"]["parameters"] / kept["replicated"]["parameters"], 0.25, delta=0.01)
 
 
 class EqualBits(WorldTest):
@@ -41,6 +70,7 @@ class EqualBits(WorldTest):
                 epoch = [line for line in self.lines() if "eval_accuracy" in line][0]
                 self.assertEqual((epoch["eval_accuracy"], epoch["eval_loss"]), (evaluated["eval_accuracy"], evaluated["eval_loss"]))
 
+    @long
     def test_other_models(self):
         for model, more in (("data_parallel_model.json", ()), ("word_language_model.json", ()), ("digits_cnn.json", ("--micro-batches", 2))):
             spec = json.loads((MODELS / model).read_text())
@@ -52,6 +82,7 @@ class EqualBits(WorldTest):
                 one = self.results(self.train(*options, devices="cpu:0,cpu:1", plan=plan, data=data, batch=8))
                 self.assertEqual(self.results(self.run_world(("cpu:0", "cpu:0"), *options, plan=plan, data=data, batch=8)), one)
 
+    @long
     def test_resumed_in_other_arrangements(self):
         plan = self.plan_of("replicated")
         options = ("--shards", 3, "--seed", 5, "--metrics", self.path("m.jsonl"))
@@ -74,6 +105,7 @@ class EqualBits(WorldTest):
         self.assertEqual(len(self.losses()), 12)
         self.assertTrue(self.path("p.svg").read_text().startswith("<svg"))
 
+    @long
     def test_the_best_and_when_to_end(self):
         """A learning rate of nothing makes no epoch better than the first: rank 0 keeps that one, and all end with it."""
         options = ("--epochs", 9, "--lr", 0, "--shards", 2, *self.evaluate(), "--best", "accuracy", "--patience", 2, *self.outputs())
@@ -105,6 +137,7 @@ class OwnRows(WorldTest):
         names = [part for flag in ("--data", "--eval") for part in (flag, folder("x=images:{},resize"), flag, folder("label=classes:{}"))]
         return self.run_world(("cpu:0", "cpu:0"), "--epochs", 2, "--no-shuffle", "--shards", 2, *names, "--save", self.path("w"), *more, data=(), batch=batch)
 
+    @long
     def test_others_rows_may_be_damaged(self):
         for more, batch in (((), 4), (("--micro-batches", 2), 8)):
             with self.subTest(batch=batch):
@@ -180,6 +213,7 @@ class Faults(WorldTest):
         done = self.ended(world, processes)
         self.assertIn("rank 1: its process", done.err)
 
+    @long
     def test_a_stopped_rank(self):
         world, processes = self.started()
         os.kill(processes[2], signal.SIGSTOP)
@@ -243,7 +277,8 @@ class SlowLinks(WorldTest):
                 self.assertEqual(self.path("w").read_bytes(), one)
                 weights = 4 * (4 * 9 + 3 * 36)  # bytes of both; either process sends half and gets half, twice
                 for seconds in Traced(self.path("t.json"), rate).messages:
-                    self.assertGreater(seconds, 2 * weights / rate * 0.9)
+                    # A rank that comes late to a message sees only the rest of it on the link.
+                    self.assertGreater(seconds, 2 * weights / rate * 0.5)
 
 
 class Overlap(ProgramTest):
@@ -265,6 +300,7 @@ class Overlap(ProgramTest):
         bucketed = [number for number, line in enumerate(lines) if "all_reduce of" in line and "/cpu:0" in line]
         self.assertTrue(bucketed and all("placeable, left out" in lines[one] for one in bucketed), "gradients are made in their places of the bucket")
 
+    @long
     def test_a_slow_link_is_hidden(self):
         """ResNet-18 on a link of 1 Gbit/s, in the time of the lanes as bound: the step is longer by at most a fifth of what is sent. bench/overlap.py
         measures it."""

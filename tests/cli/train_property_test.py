@@ -11,7 +11,7 @@ import math
 import sys
 from pathlib import Path
 
-from program import execute, must, sheaf
+from program import execute, must, plan_of
 from property_test import Maker, check_models
 from tensors import Tensor, difference, drawn, read_safetensors, write_safetensors
 from training import TRAIN
@@ -56,7 +56,7 @@ def check(number, folder):
     maker = TrainingMaker(number)
     model, plan, data = folder / "model.json", folder / "model.plan", folder / "data.safetensors"
     model.write_text(json.dumps(maker.model(), indent=1))
-    must(sheaf("compile", model, "-o", plan))
+    plan_of(model, plan)
 
     def trained(devices, batch, *more):
         out, metrics = folder / "out.safetensors", folder / "metrics.jsonl"

@@ -32,13 +32,15 @@ class World:
         self.launcher = subprocess.Popen(line, cwd=cwd, env=environment or ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def processes(self, limit=20):
-        """The ranks' process ids, by rank, once all of them are there."""
+        """The ranks' process ids, by rank, once all of them run their programs."""
         end = time.monotonic() + limit
         while time.monotonic() < end:
             found = {}
             for folder in Path("/proc").glob("[0-9]*"):
                 try:
                     if int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1]) != self.launcher.pid:
+                        continue
+                    if os.readlink(folder / "exe") == os.path.realpath(MPIRUN):  # it has yet to become its rank's program
                         continue
                     for entry in (folder / "environ").read_bytes().split(b"\0"):
                         if entry.startswith(b"OMPI_COMM_WORLD_RANK="):

@@ -1,10 +1,11 @@
-// The files that open NVIDIA's libraries, run with a stand-in driver (stand_in_driver.cpp), and their names held against the
+// The files that open NVIDIA's libraries, run with a stand-in driver (tests/cuda/stand_in), and their names compared with the
 // toolkit's own.
 #include "runtime/cuda/installation_text.h"
 #include "runtime/cuda/vendor/driver.h"
 #include "runtime/cuda/vendor/driver_functions.h"
 #include "runtime/device/device.h"
 #include "runtime/session/open_devices.h"
+#include "tests/cuda/stand_in/driver_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +17,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace sheaf::cuda {
@@ -23,6 +25,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(SharedLibrary, ErrorsNameTheLibraryAndTheSymbol) {
   auto none = SharedLibrary::open("Something", {"libsomething-of-nobody.so.1", "libsomething-of-nobody.so.0"});
@@ -70,7 +73,7 @@ TEST(SharedLibrary, IsFoundWherePipPutsItAndFirstWhereTheUserSays) {
   fs::remove_all(root);
 }
 
-/// The toolkit's stub of the driver has all names that a driver has; it is read, not loaded, since it would stand for the driver.
+/// The toolkit's stub of the driver has all names that a driver has; it is read, not loaded, since it would replace the driver.
 TEST(DriverFunctions, AllAreInTheToolkitsList) {
   std::ifstream file(SHEAF_CUDA_STUB, std::ios::binary);
   if (!file) GTEST_SKIP() << "the toolkit has no stub of the driver: " SHEAF_CUDA_STUB;
@@ -95,11 +98,12 @@ class StandIn : public ::testing::Test {
     ASSERT_TRUE(opened) << to_string(opened.error());
     driver = std::move(*opened);
   }
+  void TearDown() override { EXPECT_THAT(stand_in::take_faults(), IsEmpty()); }
   std::unique_ptr<Driver> driver;
 };
 
 TEST_F(StandIn, PropertiesAreRead) {
-  ASSERT_EQ(driver->devices(), 1);
+  ASSERT_EQ(driver->devices(), 2);
   const DeviceProperties& properties = driver->properties(0);
   EXPECT_EQ(properties.name, "Stand-in GPU");
   EXPECT_EQ(properties.pci_bus_id, "0000:3b:00.0");
@@ -182,6 +186,21 @@ TEST_F(StandIn, StreamsEventsModulesGraphs) {
   EXPECT_TRUE(driver->wait(*stream, *event));
   EXPECT_TRUE(*driver->done(*event));
   EXPECT_TRUE(*driver->done(*stream));
+  auto timed = driver->make_event(0, true), later = driver->make_event(0, true);
+  ASSERT_TRUE(timed && later);
+  EXPECT_TRUE(driver->record(*timed, *stream));
+  while (!*driver->done(*timed)) continue;
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  EXPECT_TRUE(driver->record(*later, *stream));
+  while (!*driver->done(*later)) continue;
+  auto elapsed = driver->elapsed(*timed, *later);
+  ASSERT_TRUE(elapsed) << to_string(elapsed.error());
+  EXPECT_GE(*elapsed, 2e-3);
+  auto untimed = driver->elapsed(*timed, *event);
+  ASSERT_FALSE(untimed);
+  EXPECT_THAT(to_string(untimed.error()), HasSubstr("cuEventElapsedTime"));
+  driver->destroy(*timed);
+  driver->destroy(*later);
   ASSERT_TRUE(driver->begin_capture(*stream));
   EXPECT_TRUE(driver->launch(*stream, launch));
   auto graph = driver->end_capture(*stream);
@@ -202,14 +221,127 @@ TEST_F(StandIn, StreamsEventsModulesGraphs) {
   driver->destroy(*stream);
 }
 
+/// By its text, the kind of GPU and the driver. What doesn't load is compiled anew, and replaces it.
+TEST_F(StandIn, MachineCodeIsKept) {
+  const std::string folder = ::testing::TempDir() + "machine-code-" + std::to_string(::getpid());
+  const char* before = std::getenv("SHEAF_CACHE");
+  const std::string cache = before ? before : "";
+  setenv("SHEAF_CACHE", folder.c_str(), 1);
+  const auto compilations = [&](int device, const char* ptx) {
+    stand_in::take_compilations();
+    auto module = driver->load(device, ptx);
+    EXPECT_TRUE(module) << to_string(module.error());
+    if (module) driver->unload(device, *module);
+    return stand_in::take_compilations();
+  };
+  EXPECT_EQ(compilations(0, ".version 7.0 a"), 1);
+  EXPECT_EQ(compilations(0, ".version 7.0 a"), 0);
+  EXPECT_EQ(compilations(1, ".version 7.0 a"), 0) << "a GPU of the same kind";
+  EXPECT_EQ(compilations(0, ".version 7.0 b"), 1);
+  setenv("STAND_IN_GENERATION", "sm_90 of another make", 1);
+  EXPECT_EQ(compilations(0, ".version 7.0 a"), 1) << "the GPU doesn't take it";
+  EXPECT_EQ(compilations(0, ".version 7.0 a"), 0);
+  unsetenv("STAND_IN_GENERATION");
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder))
+    if (file.is_regular_file()) std::filesystem::resize_file(file.path(), file.file_size() - 1);
+  EXPECT_EQ(compilations(0, ".version 7.0 b"), 1) << "cut off";
+  EXPECT_EQ(compilations(0, ".version 7.0 b"), 0);
+  EXPECT_FALSE(driver->load(0, "not PTX")) << "nothing is kept of it";
+  EXPECT_FALSE(driver->load(0, "not PTX"));
+  std::filesystem::remove_all(folder);
+  std::ofstream(folder) << "a file";  // where a folder should be
+  EXPECT_EQ(compilations(0, ".version 7.0 a"), 1);
+  EXPECT_EQ(compilations(0, ".version 7.0 a"), 1);
+  std::filesystem::remove_all(folder);
+  if (before) setenv("SHEAF_CACHE", cache.c_str(), 1);
+  else unsetenv("SHEAF_CACHE");
+}
+
+/// What a context's objects are used with belongs to it.
+TEST_F(StandIn, ObjectsBelongToTheirDevice) {
+  auto here = driver->make_stream(0), there = driver->make_stream(1);
+  auto event = driver->make_event(0);
+  auto module = driver->load(0, ".version 7.0");
+  ASSERT_TRUE(here && there && event && module);
+  Launch launch;
+  launch.function = *driver->function(0, *module, "kernel");
+  EXPECT_TRUE(driver->launch(*here, launch));
+  EXPECT_FALSE(driver->launch(*there, launch));
+  EXPECT_FALSE(driver->function(1, *module, "kernel"));
+  EXPECT_FALSE(driver->record(*event, *there));
+  EXPECT_TRUE(driver->record(*event, *here));
+  EXPECT_TRUE(driver->wait(*there, *event)) << "streams of other devices may wait for it";
+  ASSERT_TRUE(driver->begin_capture(*here));
+  EXPECT_TRUE(driver->launch(*here, launch));
+  auto graph = driver->end_capture(*here);
+  ASSERT_TRUE(graph);
+  EXPECT_FALSE(driver->launch(*there, *graph));
+  driver->destroy(*graph);
+  driver->destroy(*event);
+  driver->unload(0, *module);
+  driver->destroy(*here);
+  driver->destroy(*there);
+  EXPECT_THAT(stand_in::live(), IsEmpty());
+}
+
+/// Its work only runs where it is launched.
+TEST_F(StandIn, AGraphRunsWhenItIsLaunched) {
+  auto stream = driver->make_stream(0);
+  auto memory = driver->allocate(0, 4), host = driver->allocate_pinned(4);
+  ASSERT_TRUE(stream && memory && host);
+  auto* const byte = static_cast<unsigned char*>(*host);
+  ASSERT_TRUE(driver->fill(*stream, *memory, 1, 4));
+  ASSERT_TRUE(driver->begin_capture(*stream));
+  ASSERT_TRUE(driver->fill(*stream, *memory, 2, 4));
+  ASSERT_TRUE(driver->copy(*stream, byte, kHost, *memory, 0, {1, 1, 1, 1}));
+  auto graph = driver->end_capture(*stream);
+  ASSERT_TRUE(graph);
+  ASSERT_TRUE(driver->copy(*stream, byte, kHost, *memory, 0, {1, 1, 1, 1}));
+  EXPECT_EQ(*byte, 1);
+  ASSERT_TRUE(driver->launch(*stream, *graph));
+  EXPECT_EQ(*byte, 2);
+  // Memory that a thread allocates while it captures ends the capture.
+  ASSERT_TRUE(driver->begin_capture(*stream));
+  EXPECT_FALSE(driver->allocate(0, 4));
+  EXPECT_FALSE(driver->end_capture(*stream));
+  driver->destroy(*graph);
+  driver->destroy(*stream);
+  driver->release(0, *memory);
+  driver->release_pinned(*host);
+}
+
+TEST_F(StandIn, CopiesBetweenDevices) {
+  auto stream = driver->make_stream(0);
+  auto host = driver->allocate_pinned(64);
+  auto one = driver->allocate(0, 64), two = driver->allocate(1, 64);
+  ASSERT_TRUE(stream && host && one && two);
+  auto* bytes = static_cast<unsigned char*>(*host);
+  for (unsigned char i = 0; i < 64; ++i) bytes[i] = i;
+  ASSERT_TRUE(driver->copy(*stream, *one, 0, bytes, kHost, {64, 1, 64, 64}));
+  ASSERT_TRUE(driver->copy(*stream, *two, 1, *one, 0, {64, 1, 64, 64}));
+  ASSERT_TRUE(driver->fill(*stream, *one, 255, 64));
+  ASSERT_TRUE(driver->copy(*stream, *one, 0, *two, 1, {4, 4, 16, 8}));
+  ASSERT_TRUE(driver->copy(*stream, bytes, kHost, *one, 0, {64, 1, 64, 64}));
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(bytes[i], i < 32 && i % 8 < 4 ? i / 8 * 16 + i % 8 : 255) << i;
+  EXPECT_FALSE(driver->fill(*stream, *two, 0, 64)) << "its peer's memory, not enabled";
+  EXPECT_TRUE(*driver->enable_peer(0, 1));
+  EXPECT_TRUE(*driver->enable_peer(0, 1)) << "again";
+  EXPECT_TRUE(driver->fill(*stream, *two, 0, 64));
+  EXPECT_FALSE(driver->copy(*stream, *two, 0, *one, 0, {64, 1, 64, 64})) << "not memory of the device that is named";
+  driver->destroy(*stream);
+  driver->release(0, *one);
+  driver->release(1, *two);
+  driver->release_pinned(*host);
+}
+
 TEST(StandInDevice, IsOpenedByItsName) {
   auto device = open_device(parse_devices("cuda:0")->front());
   ASSERT_TRUE(device) << to_string(device.error());
   EXPECT_EQ((*device)->info().isa, "sm_90");
   EXPECT_NE((*device)->call_log(), nullptr);
-  auto beyond = open_device(parse_devices("cuda:1")->front());
+  auto beyond = open_device(parse_devices("cuda:2")->front());
   ASSERT_FALSE(beyond);
-  EXPECT_THAT(to_string(beyond.error()), AllOf(HasSubstr("cuda:1"), HasSubstr("cuda:0 alone")));
+  EXPECT_THAT(to_string(beyond.error()), AllOf(HasSubstr("cuda:2"), HasSubstr("cuda:0")));
 }
 
 TEST(StandInDevice, CopiesThroughItsDriver) {
@@ -235,9 +367,45 @@ TEST(StandInDevice, CopiesThroughItsDriver) {
   EXPECT_THAT(to_string(much.error()), AllOf(HasSubstr("out of memory"), HasSubstr("were asked for on cuda:0")));
 }
 
+/// Values by the first device's queue to the second device, and from there back by the second's.
+void copy_to_peer_and_back(bool reached) {
+  auto one = open_device(parse_devices("cuda:0")->front()), two = open_device(parse_devices("cuda:1")->front());
+  ASSERT_TRUE(one && two);
+  auto queue = (*one)->open_queue(1), other = (*two)->open_queue(1);
+  ASSERT_TRUE(queue && other);
+  EXPECT_EQ(stand_in::reaches(0, 1) && stand_in::reaches(1, 0), reached) << "before anything runs";
+  std::vector<int> values(1000), got(1000, -1);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i);
+  const CopyShape all{values.size() * sizeof(int), 1, 0, 0};
+  auto here = (*one)->allocate(all.row_bytes), there = (*two)->allocate(all.row_bytes);
+  ASSERT_TRUE(here && there);
+  (*queue)->begin_run();
+  (*queue)->copy(*here, values.data(), all);
+  (*queue)->copy(*there, *here, all);
+  ASSERT_TRUE((*queue)->synchronize());
+  (*other)->begin_run();
+  (*other)->copy(got.data(), *there, all);
+  auto done = (*other)->synchronize();
+  ASSERT_TRUE(done) << to_string(done.error());
+  EXPECT_EQ(got, values);
+  (*one)->release(*here);
+  (*two)->release(*there);
+  EXPECT_THAT(stand_in::take_faults(), IsEmpty());
+}
+
+TEST(StandInDevice, CopiesToItsPeer) { copy_to_peer_and_back(true); }
+
+/// A process asks its driver once who reaches whom.
+TEST(StandInDevice, CopiesToOneThatItDoesNotReach) {
+  if (stand_in::reaches(0, 1)) GTEST_SKIP() << "another test of this process let them";
+  setenv("STAND_IN_NO_PEERS", "1", 1);
+  copy_to_peer_and_back(false);
+  unsetenv("STAND_IN_NO_PEERS");
+}
+
 TEST(StandInDevice, IsListed) {
   const Installation found = look_at_installation();
-  ASSERT_EQ(found.gpus.size(), 1U);
+  ASSERT_EQ(found.gpus.size(), 2U);
   EXPECT_EQ(found.cuda_version, "13.0");
   EXPECT_THAT(to_text(found, {}), AllOf(HasSubstr("cuda:0  Stand-in GPU, sm_90, 132 multiprocessors, 0.1 GiB"),
                                         HasSubstr("0000:3b:00.0"), HasSubstr("cuDNN"), HasSubstr("NCCL")));

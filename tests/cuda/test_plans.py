@@ -3,9 +3,11 @@
 usage: test_plans.py f32|fast|bf16|f16. What the programs say goes to stdout. Exit status 77: skipped, the reason is on stdout.
 """
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -18,8 +20,18 @@ RUNS = {  # models, batch, devices
     "fast": [(["resnet18", "dcgan_discriminator", "word_language_model"], 256, 1)],
     "bf16": [(["resnet18", "dcgan_generator", "digits_cnn", "transformer_encoder", "word_language_model"], 256, 1),
              (["resnet18_w8"], 7, 2)],
-    "f16": [(["resnet18_w8", "digits_cnn"], 256, 1)],
+    "f16": [(["resnet18_w8", "digits_cnn", "resnet50"], 256, 1)],
 }
+# Operations of ResNet-50's training step that cuDNN joins with batch norms, for f16 alone (runtime/bind/join_convolutions.h): all
+# convolutions but the first, which has 3 channels; the gradients around the two norms within each of 16 blocks; and the 15 of the sums of
+# gradients between blocks.
+JOINED = {"conv": 52, "conv_backward_weight": 32, "conv_backward_data": 32 + 15}
+
+
+def joined(text):
+    """How many operations of ResNet-50's training step are joined with batch norms."""
+    step = re.search(r"^resnet50.plan train,.*?(?=^\S|\Z)", text, re.DOTALL | re.MULTILINE)[0]
+    return dict(Counter(line.split()[0] for line in step.splitlines() if "joined with the batch norms" in line))
 
 
 def main(kind):
@@ -41,10 +53,14 @@ def main(kind):
             command = [check, "--batch", batch, "--devices", devices, *(["--fast"] if kind == "fast" else []),
                        *plans]
             environment = dict(os.environ, LD_LIBRARY_PATH=f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}")
-            done = subprocess.run([str(part) for part in command], env=environment, timeout=590)
+            done = subprocess.run([str(part) for part in command], env=environment, timeout=590, stdout=subprocess.PIPE, text=True)
+            print(done.stdout)
             if done.returncode == 77:
                 return 77
             status = status or done.returncode
+            if kind == "f16" and joined(done.stdout) != JOINED:
+                print("joined with batch norms:", joined(done.stdout), "instead of", JOINED)
+                status = 1
         return status
 
 

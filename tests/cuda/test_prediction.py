@@ -3,16 +3,16 @@
 usage: test_prediction.py [--write]. Exit status 77: skipped, the reason is on stdout: where cuDNN cannot plan, launches differ.
 """
 import json
-import re
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
+from page_table import hold  # noqa: E402
 from program import MODELS, SOURCE, must, sheaf  # noqa: E402
 
 PAGE = SOURCE / "docs/performance.md"
-BEGIN, END = "<!-- predicted: tests/cuda/test_prediction.py -->", "<!-- end -->"
+BEGIN = "<!-- predicted: tests/cuda/test_prediction.py -->"
 CASES = [("ResNet-18, 28×28", "resnet18", "bf16"), ("ResNet-50, 224×224", "resnet50", "bf16"), ("ResNet-50, 224×224", "resnet50", "f16")]
 BATCH = 256
 KINDS = {"convolutions": ("conv", "conv_backward_data", "conv_backward_weight"), "batch norm": ("batch_norm_train", "batch_norm_backward"),
@@ -39,15 +39,7 @@ def main():
         rows = [row(folder, *case) for case in CASES]
     head = ["| one training step, batch 256, on one H200 | launches | memory traffic | memory | " + " | ".join(KINDS) + " | the rest | step | images/s |"]
     table = "\n".join([*head, "|" + "---|" * (len(KINDS) + 7), *rows])
-    page = PAGE.read_text(encoding="utf-8")
-    updated, found = re.subn(f"{re.escape(BEGIN)}\n.*?{re.escape(END)}", lambda _: f"{BEGIN}\n{table}\n{END}", page, flags=re.DOTALL)
-    assert found == 1, PAGE
-    if "--write" in sys.argv:
-        PAGE.write_text(updated, encoding="utf-8")
-    elif updated != page:
-        print(f"{PAGE} has other figures; `{Path(__file__).name} --write` writes these:\n{table}")
-        return 1
-    return 0
+    return hold(PAGE, BEGIN, table, "figures")
 
 
 sys.exit(main())

@@ -41,6 +41,13 @@ graph("functions", {"x": [B, 21]}, [*[parallel(kind, {"type": kind}, "x") for ki
 graph("functions_far", {"wide": [B, 21]}, [*[parallel(kind, {"type": kind}, "wide") for kind in ("Sin", "Cos", "Erf", "Round", "Trunc")],
                                            {"name": "positive", "type": "Abs", "inputs": ["wide"]},
                                            *[parallel(kind, {"type": kind}, "positive") for kind in POSITIVE]], ["Sin", "Cos", "Erf", "Round", "Trunc"] + POSITIVE)
+ANGLES = ["Asin", "Acos", "Atanh"]  # of numbers from -1 to 1
+LINES = ["Atan", "Sinh", "Cosh", "Asinh"]
+graph("inverses", {"x": [B, 21], "y": [B, 21], "wide": [B, 21]}, [
+    *[{"name": f"far_{kind}", "type": kind, "inputs": ["wide"]} for kind in ("Atan", "Asinh")], *[parallel(kind, {"type": kind}, "x") for kind in LINES],
+    {"name": "within", "type": "Tanh", "inputs": ["x"]}, *[parallel(kind, {"type": kind}, "within") for kind in ANGLES], {"name": "size", "type": "Abs", "inputs": ["wide"]},
+    {"name": "beyond", "type": "Add", "other": 1.001, "inputs": ["size"]}, parallel("Acosh", {"type": "Acosh"}, "beyond"), parallel("Atan2", {"type": "Atan2"}, "y", "x"),
+    parallel("steep", {"type": "Atan2"}, "x", "wide")], ["far_Atan", "far_Asinh", *LINES, *ANGLES, "Acosh", "Atan2", "steep"])
 EXPONENTS = [2, 3, -1, 0.5, -0.5, 0, 1.7, -3]
 graph("pow", {"x": [B, 7], "y": [B, 7]}, [
     {"name": "positive", "type": "Abs", "inputs": ["x"]}, *[parallel(f"p{i}", {"type": "Pow", "exponent": e}, "positive") for i, e in enumerate(EXPONENTS)],

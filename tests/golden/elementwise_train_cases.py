@@ -23,6 +23,12 @@ FUNCTIONS = [of("Expm1"), of("Exp"), of("Abs"), of("Neg"), of("Sin"), of("Cos"),
              of("Clamp", min=-0.3, max=0.6), of("Add", other=0.3), of("Sub", other=0.3), of("Mul", other=-0.7), of("Div", other=2.5),
              of("Minimum", other=0.2), of("Maximum", other=-0.1)]
 case("functions", {"x": [B, 5]}, [parallel("net", of("All"))], [B, 4 * len(FUNCTIONS)], "MSELoss", {"type": "SGD", "lr": 0.3}, modules={"All": beside(FUNCTIONS)})
+INVERSES = [of("Asin"), of("Acos"), of("Atan"), of("Sinh"), of("Cosh"), of("Asinh"), of("Atanh"), of("Atan2")]
+case("inverses", {"x": [B, 5]}, [parallel("net", of("All"))], [B, 4 * 9], "MSELoss", {"type": "SGD", "lr": 0.3}, modules={"All": {"layers": [
+    *[layer for i, f in enumerate(INVERSES) for layer in (named(f"fc{i}", linear(5, 4), "input"), named(f"s{i}", of("Tanh")), named(f"p{i}", of("Mul", other=0.8)),
+                                                          named(f"f{i}", f, *([f"p{i}", "p0"] if f["type"] == "Atan2" else [])))],
+    named("fc", linear(5, 4), "input"), named("s", of("Sigmoid")), named("p", of("Add", other=1.1)), named("f", of("Acosh")),
+    named("all", of("Concat", dim=1), *[f"f{i}" for i in range(len(INVERSES))], "f")]}})
 POSITIVE = [of("Log"), of("Log1p"), of("Sqrt"), of("Rsqrt"), of("Reciprocal"), of("Pow", exponent=1.7), of("Pow", exponent=-0.5)]
 case("functions_of_positive", {"x": [B, 5]}, [parallel("net", of("All"))], [B, 4 * len(POSITIVE)], "MSELoss", SGD, modules={"All": {
     "layers": [layer for i, f in enumerate(POSITIVE) for layer in (

@@ -19,7 +19,12 @@ def to_torch(tensor):
 
 
 def from_torch(tensor):
-    return Tensor(NAMES[tensor.dtype], tensor.shape, tensor.contiguous().flatten().tolist())
+    """What is compared: float32 also of a float64 tensor."""
+    return Tensor("F32" if tensor.dtype == torch.float64 else NAMES[tensor.dtype], tensor.shape, tensor.contiguous().flatten().tolist())
+
+
+def precise(tensor):
+    return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def weight_range(name, tensor):

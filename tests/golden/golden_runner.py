@@ -5,7 +5,8 @@ gives takes the place of the case's. On a CPU without bf16 (where cli.precision 
 is 77: skipped.
 
 With --gpu each of a case's device lists becomes one of as many replicas on cuda:0, and the results must besides be as
-near to PyTorch's as those of the CPU's same split, but for what another order of sums makes of float32 (gpu_tolerance()). Where the environment variable SHEAF_COMPILED_PLANS
+near to the reference, PyTorch in float64, as those of the CPU's same split, but for what another order of sums makes of float32
+(gpu_tolerance()). Where the environment variable SHEAF_COMPILED_PLANS
 names a folder (tests/gpu/pack.py), plans are taken from there: a machine with a GPU need not have the compiler.
 """
 import argparse
@@ -17,14 +18,14 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from program import cpu_has_bf16, must, sheaf
+from program import cpu_has_bf16, plan_of
 from tensors import drawn
 
 SKIPPED = 77
 
 
 def gpu_tolerance(model, cpu_error):
-    """How far a GPU's float32 result may be off from PyTorch's, relative to a tensor's largest value: twice as far as the CPU's, or by
+    """How far a GPU's float32 result may be off from the reference, relative to a tensor's largest value: twice as far as the CPU's, or by
     what rounding is expected to add up to over the model's layers."""
     def layers(module):
         own = module.get("layers", [])
@@ -44,7 +45,7 @@ def compile_case(model, plan, options):
         shutil.copyfile(Path(folder) / compiled_name(model, options.precision), plan)
         return
     asked = [(name, getattr(options, name)) for name in ("precision", "strategy")]
-    must(sheaf("compile", model, "-o", plan, *[part for name, value in asked if value for part in ("--" + name, value)]))
+    plan_of(model, plan, *[part for name, value in asked if value for part in ("--" + name, value)])
 
 
 def entries(devices):

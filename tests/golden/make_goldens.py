@@ -4,7 +4,8 @@
 
 NAME.json is the model file. NAME.safetensors holds the expected outputs; its metadata says how weights and inputs
 are drawn (tensors.drawn: numbers that depend on the name alone), the batch size, the tolerance and, where it
-matters, the device lists.
+matters, the device lists. PyTorch computes in double precision and the results are rounded, so that no device's rounding is in what all
+of them are held to.
 """
 import json
 import math
@@ -16,7 +17,7 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
 import elementwise_cases, layer_cases, model_cases, tensor_cases  # noqa: F401  (some add their cases to those of layer_cases)
-from golden_files import CODES, NAMES, from_torch, input_range, pretty, to_torch, weight_range
+from golden_files import CODES, NAMES, from_torch, input_range, precise, pretty, to_torch, weight_range
 from tensors import drawn, write_safetensors
 from torch_reference import Model
 
@@ -45,9 +46,9 @@ def make(folder, name, spec, batch, tolerance, devices=None):
         low, high = input_range(key, decl, spec)
         dtype = CODES[decl.get("dtype", "float32")]
         recipe["inputs"][key] = {"seed": key, "shape": shape, "low": low, "high": high, "dtype": dtype}
-        inputs.append(to_torch(drawn(key, shape, low, high, dtype)))
+        inputs.append(precise(to_torch(drawn(key, shape, low, high, dtype))))
     with torch.no_grad():
-        result = module(*inputs)
+        result = module.double()(*inputs)
     result = result if isinstance(result, tuple) else (result,)
     names = spec.get("outputs") or [spec["layers"][-1].get("name", str(len(spec["layers"]) - 1))]
     assert len(names) == len(result), name

@@ -13,31 +13,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import amp, nn
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
 import elementwise_train_cases, tensor_train_cases  # noqa: F401  (add their cases to those of train_cases)
 import train_cases
-from golden_files import CODES, NAMES, input_range, pretty, to_torch, walk, weight_range
-from tensors import Tensor, drawn, write_safetensors
+from golden_files import CODES, NAMES, from_torch, input_range, precise, pretty, to_torch, walk, weight_range
+from tensors import drawn, write_safetensors
 from torch_reference import Model, Parallel
 
-STEPS = 3
 # Parameters that the loss does not reach: they must keep their bits.
 WITHOUT_GRADIENT = {"frozen": {"net.module.0.weight", "net.module.0.bias", "net.module.2.0.weight", "net.module.2.0.bias", "offset"},
                     "several_inputs_and_outputs": {"net.module.unused.weight", "net.module.unused.bias"}, "attention_cross": {"net.out_proj.weight"}}
 # Here functions are saturated, and gradients of almost nothing are right.
 SATURATED = {"activations_far", "element_activations_far"}
-
-
-def precise(tensor):
-    return tensor.double() if tensor.is_floating_point() else tensor
-
-
-def single(tensor):
-    """A float64 tensor as the float32 one that is compared."""
-    return Tensor("F32" if tensor.is_floating_point() else "I64", tensor.shape, tensor.contiguous().flatten().tolist())
 
 
 def in_group(group, module, name):
@@ -88,7 +78,7 @@ def divisor_of(training, target):
     return torch.tensor(loss["weight"], dtype=torch.float64)[counted].sum() if loss.get("weight") else counted.numel()
 
 
-def batch_loss(case, module, rows):
+def batch_loss(case, module, rows, scaler):
     """The loss of a batch, its gradients added up: in one, or in micro-batches whose sums are divided by what the whole
     batch's would be."""
     spec, training = case.spec, case.spec["training"]
@@ -96,6 +86,13 @@ def batch_loss(case, module, rows):
     def loss_of(criterion, part):
         result = module(*[part[key] for key in spec["inputs"]])
         names = training["loss"].get("inputs")
+        if not names and training["loss"]["type"] == "CTCLoss":
+            lengths = part["labels"].long()
+            value = criterion(result, part["y"], part["steps"], lengths)
+            if case.micro_batches:  # each row's loss is divided by its length, as for a mean
+                every = nn.CTCLoss(training["loss"].get("blank", 0), "none", training["loss"].get("zero_infinity", False))
+                value = (every(result, part["y"], part["steps"], lengths) / lengths.clamp_min(1)).sum()
+            return value
         if not names:
             return criterion(result, part["y"])
         outputs = dict(zip(spec["outputs"], result)) if isinstance(result, tuple) else {names[0]: result}
@@ -103,48 +100,69 @@ def batch_loss(case, module, rows):
 
     if not case.micro_batches:
         loss = loss_of(criterion_of(training), {key: values for key, (_, values) in rows.items()})
-        loss.backward()
+        scaler.scale(loss).backward()
         return loss.detach()
     total, divisor = 0, case.divisor or divisor_of(training, rows["y"][1])
     cut = {key: torch.chunk(values, case.micro_batches, axis) for key, (axis, values) in rows.items()}
     for i in range(len(cut[next(iter(cut))])):
         loss = loss_of(criterion_of(training, reduction="sum"), {key: parts[i] for key, parts in cut.items()}) / divisor
-        loss.backward()
+        scaler.scale(loss).backward()
         total += loss.detach()
     return total
 
 
+def scaler_of(training):
+    """Without a scale one that does nothing; a number is a scale that stays."""
+    scale = training.get("loss_scale")
+    if not isinstance(scale, dict):
+        return amp.GradScaler("cpu", init_scale=scale or 1.0, growth_interval=10**6, enabled=scale is not None)
+    return amp.GradScaler("cpu", **scale)
+
+
 def trained(case, replicas, weights, data):
-    """loss and state after STEPS steps of DataParallel training with that many replicas."""
+    """loss and state after the case's steps of DataParallel training with that many replicas. Where the loss is scaled, all is float32,
+    whose range gradients go beyond; and which they do is told."""
     spec, training = case.spec, case.spec["training"]
     Parallel.replicas = replicas
-    module = Model(spec).double().train()
+    scales = "loss_scale" in training
+    module = (Model(spec).float() if scales else Model(spec).double()).train()
+    if scales:
+        data = {name: (axis, values.float() if values.is_floating_point() else values) for name, (axis, values) in data.items()}
     with torch.no_grad():
         for name, tensor in module.state_dict().items():
             tensor.copy_(weights[name])
     optimizer = optimizer_of(training, module)
     schedule = schedule_of(training, optimizer)
-    losses = []
+    scaler = scaler_of(training)
+    losses, steps = [], 0
     begin = 0
-    for _ in range(STEPS):
+    for _ in range(case.steps):
         count = min(case.batch, case.rows - begin)
         optimizer.zero_grad()
-        loss = batch_loss(case, module, {name: (axis, values.narrow(axis, begin, count)) for name, (axis, values) in data.items()})
+        loss = batch_loss(case, module, {name: (axis, values.narrow(axis, begin, count)) for name, (axis, values) in data.items()}, scaler)
+        scaler.unscale_(optimizer)
         if "clip_grad_norm" in training:
             nn.utils.clip_grad_norm_(module.parameters(), training["clip_grad_norm"])
-        optimizer.step()
+        taken = scaler._per_optimizer_states[id(optimizer)]["found_inf_per_device"] if scales else {}
+        steps += not any(found.item() for found in taken.values())
+        scaler.step(optimizer)
+        scaler.update()
         begin += count
         if begin == case.rows:
             begin = 0
             schedule.step()
         losses.append(loss)
-    return {"loss": torch.stack(losses), **{name: tensor.clone() for name, tensor in module.state_dict().items()}}
+    states = {"loss_scale.steps": steps} if scales else {}
+    if isinstance(training.get("loss_scale"), dict):
+        states.update({"loss_scale.scale": scaler.get_scale(), "loss_scale.growth_tracker": scaler._get_growth_tracker()})
+        assert 1 < steps < case.steps, f"{case.name}: {steps} steps of {case.steps} are done"
+    return {"loss": torch.stack(losses), **{name: torch.tensor(float(value)) for name, value in states.items()}, **{name: tensor.clone() for name, tensor in module.state_dict().items()}}
 
 
 def make(case):
     spec = case.spec
     (HERE / "train" / f"{case.name}.json").write_text(pretty(spec) + "\n")
-    recipe = {"batch": case.batch, **({"micro_batches": case.micro_batches} if case.micro_batches else {}), "steps": STEPS, "tolerance": case.tolerance, "devices": {}, "weights": {}, "data": {}}
+    recipe = {"batch": case.batch, **({"micro_batches": case.micro_batches} if case.micro_batches else {}), "steps": case.steps, "tolerance": case.tolerance, **({"scales": True} if "loss_scale" in spec["training"] else {}), "devices": {}, "weights": {}, "data": {}}
     module = Model(spec)
     owners = {p.data_ptr(): n for n, p in module.named_parameters()}
     weights, data = {}, {}
@@ -165,7 +183,7 @@ def make(case):
     for devices, replicas in case.devices.items():
         recipe["devices"][devices] = replicas = replicas if split_shows else 1
         for name, tensor in trained(case, replicas, weights, data).items():
-            expected[f"{replicas}/{name}"] = single(tensor)
+            expected[f"{replicas}/{name}"] = from_torch(tensor)
             if name in weights and name in dict(module.named_parameters()):
                 moved = (tensor - weights[name]).abs().max() / weights[name].abs().max()
                 still = name in WITHOUT_GRADIENT.get(case.name, ())

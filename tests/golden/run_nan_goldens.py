@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
 import nan_cases
 from golden_runner import draw
-from program import cpu_has_bf16, must, sheaf, sheaf_run
+from program import cpu_has_bf16, must, plan_of, sheaf_run
 from tensors import Tensor, read_safetensors, write_safetensors
 
 
@@ -32,7 +32,7 @@ def check(name, case, folder):
     sources = [part for key in tensors for part in ("--input", f"{key}={inputs}:{key}")]
     complaints = []
     for precision in ("f32", "bf16") if "/" not in name and cpu_has_bf16() else ("f32",):
-        must(sheaf("compile", model, "-o", plan, "--precision", precision))
+        plan_of(model, plan, "--precision", precision)
         for devices in ("cpu", "cpu:0-3"):
             must(sheaf_run(plan, "--devices", devices, "--weights", weights, *sources, "--output", out))
             found = read_safetensors(out)[0]

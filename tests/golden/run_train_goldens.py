@@ -36,13 +36,16 @@ def excess(actual, expected, before, tolerance):
 
 def train(plan, devices, recipe, folder, name):
     """Runs the command; losses and saved tensors."""
-    out, metrics = folder / f"{name}.safetensors", folder / f"{name}.jsonl"
+    out, metrics, checkpoints = folder / f"{name}.safetensors", folder / f"{name}.jsonl", folder / f"{name}.checkpoints"
     sources = [part for key in recipe["data"] for part in ("--data", f"{key}={folder}/data.safetensors:{key}")]
     must(execute([*TRAIN, plan, "--devices", devices, "--weights", folder / "weights.safetensors", *sources, "--batch-size", recipe["batch"],
                   *(["--micro-batches", recipe["micro_batches"]] if "micro_batches" in recipe else []),
-                  "--steps", recipe["steps"], "--no-shuffle", "--save", out, "--metrics", metrics]))
+                  "--steps", recipe["steps"], "--no-shuffle", "--save", out, "--metrics", metrics, *(["--checkpoint", checkpoints] if recipe.get("scales") else [])]))
     losses = [line["loss"] for line in map(json.loads, metrics.read_text().splitlines()) if "step" in line]
     tensors, _ = read_safetensors(out)
+    if recipe.get("scales"):
+        state, _ = read_safetensors(max(checkpoints.iterdir()))
+        tensors.update({key: tensor for key, tensor in state.items() if key.startswith("loss_scale.")})
     return {"loss": Tensor("F32", [len(losses)], [math.nan if v is None else v for v in losses]), **tensors}
 
 
@@ -63,8 +66,8 @@ def check(case, options, folder):
         if found.keys() != wanted.keys():
             complaints.append(f"{run_on}: saved {sorted(found)}, expected {sorted(wanted)}")
         for name, tensor in wanted.items():
-            # The loss is held against zero, all else against what it was.
-            old = before.get(name) or Tensor("F32", tensor.shape, [0.0] * len(tensor.data))
+            # The loss is held against zero, all else against what it was; the scale, and how many steps there were, must be equal.
+            old = tensor if name.startswith("loss_scale.") else before.get(name) or Tensor("F32", tensor.shape, [0.0] * len(tensor.data))
             times = excess(found.get(name), tensor, old, tolerance)
             if not times <= 1:
                 got = list(found[name].data[:6]) if name in found else None

@@ -115,6 +115,17 @@ family("attention_masks", {"x": [B, 5, 8], "mask_keys": ([B, 5], LONG)}, [
     named("alone", "MultiheadAttention", "x", "x", "x", need_weights=False, **mha)], ["padded", "padded:1", "causal", "causal:1", "alone"])
 graph("attention_mask_of_all", {"x": [5, B, 8], "mask_pairs": ([5, 5], LONG)}, [
     named("net", "MultiheadAttention", "x", "x", "x", "mask_pairs", embed_dim=8, num_heads=4, attn_mask=True)], ["net", "net:1"])
+block = {"d_model": 8, "nhead": 2, "dim_feedforward": 12, "batch_first": True}
+family("transformer_layers", {"x": [B, 5, 8], "memory": [B, 4, 8], "mask_keys": ([B, 5], LONG), "mask_memory": ([B, 4], LONG)}, [
+    named("after", "TransformerEncoderLayer", "x", **block), named("first", "TransformerEncoderLayer", "x", norm_first=True, activation="gelu", is_causal=True, **block),
+    named("padded", "TransformerEncoderLayer", "x", "mask_keys", src_key_padding_mask=True, layer_norm_eps=0.1, **block),
+    named("plain", "TransformerDecoderLayer", "x", "memory", **block),
+    named("decoded", "TransformerDecoderLayer", "x", "memory", "mask_keys", "mask_memory", tgt_key_padding_mask=True, memory_key_padding_mask=True, norm_first=True, bias=False, **block)])
+graph("transformer", {"source": [4, B, 8], "target": [3, B, 8], "mask_pairs": ([4, 4], LONG)}, [
+    named("encoded", "TransformerEncoder", "source", "mask_pairs", num_layers=2, norm=True, mask=True, **{**block, "batch_first": False}),
+    named("decoded", "TransformerDecoder", "target", "encoded", num_layers=1, tgt_is_causal=True, **{**block, "batch_first": False}),
+    named("net", "DataParallel", "source", "target", dim=1, module={"type": "Transformer", "num_encoder_layers": 2, "num_decoder_layers": 1, "tgt_is_causal": True, "activation": "gelu",
+                                                                  **{**block, "batch_first": False}})], ["encoded", "decoded", "net"])
 # Swin's and MaxViT's windows: each row becomes four, a layer sees these, and they become one again.
 WINDOWS = [
     named("apart", "Reshape", "x", shape=[-1, 2, 4, 2, 3, 5]), named("turned", "Permute", dims=[0, 1, 3, 2, 4, 5]), named("windows", "Reshape", shape=[-1, 12, 5])]
@@ -130,3 +141,14 @@ family("long_attention", {"q": [B, 1030, 2], "k": [B, 5, 2], "bias": [B, 1030, 5
 bag = {"num_embeddings": 7, "embedding_dim": 3}
 family("embedding_bag", {"i": ([B, 4], LONG)}, [
     named("mean", "EmbeddingBag", "i", **bag), named("total", "EmbeddingBag", "i", mode="sum", **bag), named("largest", "EmbeddingBag", "i", mode="max", **bag)])
+family("orders", {"x": [B, 5, 9], "number": ([B, 12], LONG), "p": [B, 4, 6]}, [
+    named("sorted", "Sort", "x"), named("down", "Sort", "x", dim=1, descending=True), named("positions", "ArgSort", "x", dim=1), named("ties", "ArgSort", "number", descending=True),
+    named("numbers", "Sort", "number"), named("top", "TopK", "x", k=3), named("least", "TopK", "x", k=2, dim=1, largest=False), named("highest", "CumMax", "x", dim=2),
+    named("lowest", "CumMin", "x", dim=1), named("last_lowest", "CumMin", "number", dim=-1), named("product", "CumProd", "p", dim=1), named("product_last", "CumProd", "p", dim=-1),
+    named("logs", "LogCumSumExp", "x", dim=2)],
+       ["sorted", "sorted:1", "down", "down:1", "positions", "ties", "numbers", "numbers:1", "top", "top:1", "least", "least:1", "highest", "highest:1", "lowest", "lowest:1",
+        "last_lowest", "last_lowest:1", "product", "product_last", "logs"])
+family("scatter", {"x": [B, 4, 5], "i": ([B, 4, 3], LONG), "j": ([B, 7, 5], "int32"), "number": ([B, 4, 5], LONG), "s": [B, 4, 3], "t": [B, 7, 5]}, [
+    named("last", "Scatter", "x", "i", "s", dim=2), named("middle", "ScatterAdd", "x", "j", "t", dim=1), named("several", "ScatterAdd", "x", "i", "s", dim=-1),
+    named("ones", "Constant", value=1, dtype="int64"), named("all", "Expand", "ones", "i", shape=["batch", 4, 3]), named("counts", "ScatterAdd", "number", "i", "all", dim=2)],
+       ["last", "middle", "several", "counts"])

@@ -85,3 +85,8 @@ family("embedding_bag", {"i": ([B, 4], INT)}, [
     named("mean", of("EmbeddingBag", num_embeddings=7, embedding_dim=3), "i"), named("total", of("EmbeddingBag", num_embeddings=7, embedding_dim=3, mode="sum"), "i"),
     named("largest", of("EmbeddingBag", num_embeddings=7, embedding_dim=3, mode="max"), "i"), named("two", of("Mul"), "mean", "total"),
     named("sum", of("Add"), "two", "largest")], [B, 3], optimizer={"type": "SGD", "lr": 0.2}, batch=7)
+family("orders", {"x": [B, 3, 4], "i": ([B, 3, 2], INT)}, [
+    named("fc", linear(4, 6), "x"), named("tanh", of("Tanh")), named("sorted", of("Sort", dim=1, descending=True), "tanh"), named("top", of("TopK", k=2), "tanh"),
+    named("highest", of("CumMax", dim=2), "tanh"), named("lowest", of("CumMin", dim=1), "tanh"), named("product", of("CumProd", dim=2), "tanh"),
+    named("logs", of("LogCumSumExp", dim=1), "tanh"), named("put", of("Scatter", dim=2), "tanh", "i", "top"), named("added", of("ScatterAdd", dim=2), "tanh", "i", "top"),
+    named("sum", of("Concat", dim=2), "sorted", "top", "highest", "lowest", "product", "logs", "put", "added")], [B, 3, 44], batch=7)

@@ -75,7 +75,8 @@ FUNCTIONS = {
     **{kind: two(getattr(torch, kind.lower())) for kind in ("Eq", "Ne", "Lt", "Le", "Gt", "Ge")},
     "LogicalAnd": two(torch.logical_and), "LogicalOr": two(torch.logical_or), "LogicalNot": plain("logical_not"),
     **{kind: plain(kind.lower()) for kind in ("Exp", "Log", "Log1p", "Expm1", "Sqrt", "Rsqrt", "Reciprocal", "Abs", "Neg", "Sign", "Sin",
-                                              "Cos", "Erf", "Floor", "Ceil", "Round", "Trunc")},
+                                              "Cos", "Erf", "Floor", "Ceil", "Round", "Trunc", "Asin", "Acos", "Atan", "Atan2", "Sinh",
+                                              "Cosh", "Asinh", "Acosh", "Atanh")},
     "Clamp": lambda a: lambda x: torch.clamp(x, a.get("min"), a.get("max")),
     "Where": plain("where"),
     "Cast": lambda a: lambda x: x.to(x.dtype if x.dtype == torch.float64 and a["dtype"] == "float32" else DTYPES[a["dtype"]]),
@@ -105,6 +106,15 @@ FUNCTIONS = {
     "ArgMax": lambda a: lambda x: x.argmax(**reduced(a)),
     "ArgMin": lambda a: lambda x: x.argmin(**reduced(a)),
     "CumSum": lambda a: lambda x: x.cumsum(a["dim"]),
+    "CumProd": lambda a: lambda x: x.cumprod(a["dim"]),
+    "LogCumSumExp": lambda a: lambda x: x.logcumsumexp(a["dim"]),
+    "CumMax": lambda a: lambda x: tuple(x.cummax(a["dim"])),
+    "CumMin": lambda a: lambda x: tuple(x.cummin(a["dim"])),
+    "ArgSort": lambda a: lambda x: x.argsort(dim=a.get("dim", -1), descending=a.get("descending", False), stable=True),
+    "Sort": lambda a: lambda x: tuple(x.sort(dim=a.get("dim", -1), descending=a.get("descending", False), stable=True)),
+    "TopK": lambda a: lambda x: tuple(x.topk(a["k"], a.get("dim", -1), a.get("largest", True))),
+    "Scatter": lambda a: lambda x, i, source: x.scatter(a["dim"], i.long(), source),
+    "ScatterAdd": lambda a: lambda x, i, source: x.scatter_add(a["dim"], i.long(), source),
     "ScaledDotProductAttention": lambda a: lambda q, k, v, mask=None: nn.functional.scaled_dot_product_attention(
         q, k, v, mask if mask is None or mask.is_floating_point() else mask != 0, **{**a, "dropout_p": 0.0}),
     "Print": lambda a: lambda x, *rest: x,
@@ -135,6 +145,42 @@ class Attention(nn.MultiheadAttention):
             found["attn_mask"] = hidden.triu(1)
         results = super().forward(query, key, value, **found, **call)
         return results[0] if results[1] is None else results
+
+
+class Transforming(nn.Module):
+    """A transformer layer or stack of torch.nn: masks are further inputs, in the order of its forward()."""
+    FLAGS = {
+        "TransformerEncoderLayer": ["src_mask", "src_key_padding_mask"], "TransformerEncoder": ["mask", "src_key_padding_mask"],
+        **dict.fromkeys(["TransformerDecoderLayer", "TransformerDecoder"], ["tgt_mask", "memory_mask", "tgt_key_padding_mask", "memory_key_padding_mask"]),
+        "Transformer": ["src_mask", "tgt_mask", "memory_mask", "src_key_padding_mask", "tgt_key_padding_mask", "memory_key_padding_mask"]}
+    CAUSAL = {"is_causal": ("src_mask", "mask"), "src_is_causal": ("src_mask",), "tgt_is_causal": ("tgt_mask",), "memory_is_causal": ("memory_mask",)}
+
+    def __init__(self, kind, given):
+        super().__init__()
+        torch.backends.mha.set_fastpath_enabled(False)
+        self.masks, self.batch_first = [name for name in self.FLAGS[kind] if given.get(name)], given.get("batch_first", False)
+        self.causal = [next(n for n in names if n in self.FLAGS[kind]) for flag, names in self.CAUSAL.items() if given.get(flag)]
+        args = {k: v for k, v in given.items() if k not in self.FLAGS[kind] and k not in self.CAUSAL}
+        layers, norm = args.pop("num_layers", None), args.pop("norm", False)
+        if layers is None:
+            made = getattr(nn, kind)(**args)
+        else:
+            one = getattr(nn, kind + "Layer")(**args)
+            last = nn.LayerNorm(args["d_model"], args.get("layer_norm_eps", 1e-5), bias=args.get("bias", True)) if norm else None
+            made = getattr(nn, kind)(one, layers, last, **({"enable_nested_tensor": False} if kind == "TransformerEncoder" else {}))
+        for name, child in made.named_children():
+            self.add_module(name, child)
+        object.__setattr__(self, "made", made)
+
+    def forward(self, *inputs):
+        data, masks = inputs[:len(inputs) - len(self.masks)], inputs[len(inputs) - len(self.masks):]
+        call = {name: mask if mask.is_floating_point() else mask != 0 for name, mask in zip(self.masks, masks)}
+        decodes = len(data) > 1
+        source, target = (x.shape[-2 if self.batch_first else 0] for x in (data[::-1] if decodes and "encoder" not in self._modules else data + data)[:2])
+        shapes = {"mask": (source, source), "src_mask": (source, source), "tgt_mask": (target, target), "memory_mask": (target, source)}
+        for name in self.causal:
+            call[name] = torch.full(shapes[name], -torch.inf, dtype=data[0].dtype).triu(1)
+        return self.made(*data, **call)
 
 
 class MaxPool2d(nn.MaxPool2d):
@@ -236,6 +282,8 @@ def build(spec, layer):
         return Attention({k: args.pop(k) for k in MASKS if k in args}, **args)
     if kind in ("MaxPool1d", "MaxPool3d", "AvgPool1d", "AvgPool3d", "ConvTranspose1d", "ConvTranspose3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool3d", "Upsample"):
         args = {k: tuple(v) if isinstance(v, list) else v for k, v in args.items()}
+    if kind in Transforming.FLAGS:
+        return Transforming(kind, args)
     if kind in FUNCTIONS:
         return Fn(FUNCTIONS[kind](args))
     if kind == "LSTMCell":

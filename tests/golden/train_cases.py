@@ -26,13 +26,14 @@ class Case:
     targets: dict = field(default_factory=dict)
     micro_batches: int = 0  # 0: the batch is run in one
     divisor: int = 0  # what a mean over the batch divides by; 0: told by the loss and the target
+    steps: int = 3
 
 
 CASES = []
 
 
 def case(name, inputs, layers, target, loss, optimizer=None, batch=10, devices=USUAL, high=None, low=None, outputs=None, tolerance=1e-4,
-         rows=None, schedule=None, clip=None, micro=0, divisor=0, **more):
+         rows=None, schedule=None, clip=None, micro=0, divisor=0, scale=None, steps=3, **more):
     """`target`: its shape, or (shape, "int64") with `high` classes; None: there is none. `loss`: a type, or a dict. `rows` of the data: three
     batches if not given, which is one epoch of the three steps."""
     spec = model(name, inputs, layers, outputs, **more)
@@ -45,8 +46,10 @@ def case(name, inputs, layers, target, loss, optimizer=None, batch=10, devices=U
         spec["training"]["schedule"] = schedule
     if clip:
         spec["training"]["clip_grad_norm"] = clip
+    if scale:
+        spec["training"]["loss_scale"] = scale
     low = low if low is not None else 0 if classes or "BCE" in loss["type"] else -1
-    CASES.append(Case(name, spec, batch, devices, tolerance, rows or 3 * batch, {"y": (low, high or 1)}, micro, divisor))
+    CASES.append(Case(name, spec, batch, devices, tolerance, rows or 3 * batch, {"y": (low, high or 1)}, micro, divisor, steps))
 
 
 def parallel(name, module, **arguments):
@@ -199,6 +202,18 @@ case("flatten_middle", {"x": [B, 2, 3, 4]}, [parallel("net", chain(linear(4, 3),
      [B, 6, 2], "MSELoss", devices=FEW)
 
 # Losses.
+def sequences(name, loss, steps=(5, 8), lr=0.3, **more):
+    """CTC of seven steps of four classes, and up to three labels."""
+    case(name, {"x": [7, B, 5]}, [parallel("net", chain(linear(5, 6), TANH, linear(6, 4)), dim=1), named("log", of("LogSoftmax", dim=2))], None, loss,
+         {"type": "SGD", "lr": lr}, devices=FEW, **more)
+    CASES[-1].spec["training"]["targets"] = {"y": {"shape": [B, 3], "dtype": INT}, "steps": {"shape": [B], "dtype": INT}, "labels": {"shape": [B], "dtype": "int32"}}
+    CASES[-1].targets = {"y": (0 if loss.get("blank") else 1, 3 if loss.get("blank") else 4), "steps": steps, "labels": (0, 4)}
+
+
+sequences("ctc_loss", of("CTCLoss"), batch=7)
+sequences("ctc_loss_sum", of("CTCLoss", reduction="sum", blank=3), lr=0.03)
+sequences("ctc_loss_without_infinity", of("CTCLoss", zero_infinity=True), steps=(0, 5))
+sequences("ctc_loss_in_micro_batches", of("CTCLoss"), micro=3, divisor=10)
 LOGITS = [parallel("net", chain(linear(5, 6), TANH, linear(6, 4)))]
 for reduction in ("mean", "sum"):
     sgd = {"type": "SGD", "lr": 0.3 if reduction == "mean" else 0.03}
@@ -337,3 +352,21 @@ case("smaller_last_batch", {"x": [B, 5]}, [parallel("net", chain(linear(5, 6, bi
      {"type": "SGD", "lr": 0.2, "momentum": 0.9}, batch=11, rows=31)
 case("fewer_rows_than_devices", {"x": [B, 5]}, LOGITS, [B, 4], "MSELoss", batch=3)
 case("value_twice", {"x": [B, 5]}, [named("fc", linear(5, 4)), parallel("net", of("Mul"), inputs=["fc", "fc"])], [B, 4], "MSELoss")
+
+# Loss scaling. Gradients overflow float32 at the first scale by far, and at the next by far not, whatever the order of their sums.
+SCALED = chain(named("a", linear(6, 8)), TANH, named("b", linear(8, 4)))
+
+
+def scale(interval, factor=256.0, **more):
+    return {"init_scale": 2.0**127, "growth_interval": interval, "growth_factor": factor, "backoff_factor": 1 / 256, **more}
+
+
+case("loss_scale_sgd", {"x": [B, 3, 4, 4]}, [parallel("net", chain(
+    conv(3, 4, 3, padding=1, bias=False), of("BatchNorm2d", num_features=4), SILU, FLAT, linear(64, 2)))], [B, 2], of("MSELoss", reduction="sum"),
+     {"type": "SGD", "lr": 0.001, "momentum": 0.9, "dampening": 0.5}, batch=8, devices=TWO, high=4, scale=scale(2), steps=8, tolerance=1e-3)
+case("loss_scale_adam", {"x": [B, 6]}, [parallel("net", SCALED)], [B, 4], of("MSELoss", reduction="sum"),
+     {"type": "AdamW", "lr": 0.01, "amsgrad": True, "parameter_groups": [{"parameters": ["net.module.b"], "lr": 0.02}]}, clip=0.5,
+     schedule={"type": "StepLR", "step_size": 1, "gamma": 0.5}, devices=FEW, high=4, scale=scale(3, 16.0), steps=12)
+case("loss_scale_micro", {"x": [B, 6]}, [parallel("net", SCALED)], [B, 4], of("MSELoss", reduction="sum"), {"type": "RMSprop", "lr": 0.01, "momentum": 0.5, "centered": True},
+     devices=FEW, micro=3, high=4, scale=scale(2), steps=8)
+case("loss_scale_fixed", {"x": [B, 6]}, [parallel("net", SCALED)], [B, 4], "MSELoss", devices=FEW, scale=128)

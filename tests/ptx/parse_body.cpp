@@ -88,7 +88,7 @@ Operand Parser::named(Token word) {
       return operand;
     }
   }
-  return operand;  // a label, a function, a module's variable or a special register: known when all is read
+  return operand;  // a label, a function, a module's variable or a special register: resolved once everything is read
 }
 
 Operand Parser::address() {
@@ -175,7 +175,7 @@ void Parser::statement(Token first) {
     if (directive == "callprototype" || directive == "calltargets")
       return fail(first.line, "a call through an address is not known to the emulator");
     if (!function_->labels.emplace(label, function_->statements.size()).second)
-      fail(first.line, "label '" + label + "' stands twice");
+      fail(first.line, "label '" + label + "' appears twice");
     return;
   }
   std::string_view rest = first.spelling;

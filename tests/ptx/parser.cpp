@@ -223,7 +223,7 @@ void Parser::function(bool entry) {
   }
   if (take_if(';')) return;  // declared; its definition follows
   if (failed()) return;
-  if (text_.function_by_name.contains(function.name)) return fail(function.line, "'" + function.name + "' stands twice");
+  if (text_.function_by_name.contains(function.name)) return fail(function.line, "'" + function.name + "' appears twice");
   text_.functions.push_back(std::move(function));
   function_ = &text_.functions.back();
   text_.function_by_name[function_->name] = function_;

@@ -1,4 +1,4 @@
-// Vector clocks: what is known to have been done when something begins.
+// Vector clocks: what is known to be done when something begins.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,15 @@ struct Epoch {
   uint32_t time = 0;
 };
 
-/// For each stream, up to which piece of work all is done.
+/// For each stream, up to which piece of work everything is done.
 class Clock {
  public:
   bool covers(const Epoch& epoch) const { return epoch.stream < times_.size() && times_[epoch.stream] >= epoch.time; }
+  bool covers_all(const Clock& other) const {
+    for (size_t i = 0; i < other.times_.size(); ++i)
+      if (other.times_[i] > (i < times_.size() ? times_[i] : 0)) return false;
+    return true;
+  }
   void join(const Clock& other) {
     if (times_.size() < other.times_.size()) times_.resize(other.times_.size());
     for (size_t i = 0; i < other.times_.size(); ++i) times_[i] = std::max(times_[i], other.times_[i]);

@@ -1,7 +1,7 @@
 #include "tests/sim/relayout.h"
 
-#include "runtime/cpu/ops/elements.h"
 #include "runtime/cuda/format.h"
+#include "runtime/data/convert.h"
 
 #include <cstring>
 
@@ -9,20 +9,29 @@ namespace sheaf::sim {
 
 namespace {
 
+float widened(DType dtype, const char* source) {
+  if (dtype == DType::float32) {
+    float wide = 0;
+    std::memcpy(&wide, source, sizeof wide);
+    return wide;
+  }
+  uint16_t narrow = 0;
+  std::memcpy(&narrow, source, sizeof narrow);
+  return dtype == DType::float16 ? float_from_half(narrow) : float_from_bfloat16(narrow);
+}
+
 void copy_element(DType from, const char* source, DType to, char* target) {
   if (from == to) {
     std::memcpy(target, source, size_of(to));
-  } else if (to == DType::float32) {
-    BFloat16 narrow;
-    std::memcpy(&narrow, source, sizeof narrow);
-    const auto wide = static_cast<float>(narrow);
-    std::memcpy(target, &wide, sizeof wide);
-  } else {
-    float wide = 0;
-    std::memcpy(&wide, source, sizeof wide);
-    const BFloat16 narrow(wide);
-    std::memcpy(target, &narrow, sizeof narrow);
+    return;
   }
+  const float wide = widened(from, source);
+  if (to == DType::float32) {
+    std::memcpy(target, &wide, sizeof wide);
+    return;
+  }
+  const uint16_t narrow = to == DType::float16 ? half_from_float(wide) : bfloat16_from_float(wide);
+  std::memcpy(target, &narrow, sizeof narrow);
 }
 
 }  // namespace

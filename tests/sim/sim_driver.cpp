@@ -70,6 +70,8 @@ void SimDriver::report_what_is_left() {
     if (!stream->queue.empty() && !in_vain) violate("never got done: " + *stream->queue.front().what);
     if (!stream->destroyed) violate("a stream of cuda:" + std::to_string(stream->device) + " was not destroyed");
   }
+  for (const auto& [thread, open] : open_ranges_)
+    for (const std::string& name : open) violate("a range has no end: " + name);
   for (const std::string& text : memory_.alive()) violate("not released: " + text);
   if (!events_.empty()) violate(std::to_string(events_.size()) + " events were not destroyed");
   if (!graphs_.empty()) violate(std::to_string(graphs_.size()) + " graphs were not destroyed");
@@ -121,6 +123,39 @@ int64_t SimDriver::used_bytes(int device) const {
   return memory_.used(device);
 }
 
+double SimDriver::now() const {
+  if (options_.seconds_per_question > 0)
+    return options_.seconds_per_question * static_cast<double>(calls_[static_cast<size_t>(Call::query)]);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - made_).count();
+}
+
+double SimDriver::duration(const Item& item) const {
+  return options_.seconds && !item.name.empty() ? options_.seconds(item.name) : 0;
+}
+
+std::vector<Timed> SimDriver::history() const {
+  const Lock lock(mutex_);
+  return history_;
+}
+
+std::map<std::string, int64_t> SimDriver::ranges() const {
+  const Lock lock(mutex_);
+  return ranges_;
+}
+
+void SimDriver::push_range(const std::string& name) {
+  const Lock lock(mutex_);
+  open_ranges_[std::this_thread::get_id()].push_back(name);
+}
+
+void SimDriver::pop_range() {
+  const Lock lock(mutex_);
+  auto& open = open_ranges_[std::this_thread::get_id()];
+  if (open.empty()) return violate("a range ends that the thread has not begun");
+  ++ranges_[open.back()];
+  open.pop_back();
+}
+
 Result<void> SimDriver::begin(Call call, int device, const Stream* stream) {
   ++calls_[static_cast<size_t>(call)];
   const std::string name(name_of(call));
@@ -132,10 +167,10 @@ Result<void> SimDriver::begin(Call call, int device, const Stream* stream) {
   for (Failure& failure : failures_) {
     if (failure.call != call || (failure.device != kHost && failure.device != device) || --failure.in != 0) continue;
     for (const auto& other : streams_) other->capture_broken |= other.get() == stream;
-    if (call == Call::query && device != kHost) device_fails(device, failure.reason);  // that is how a driver says so
+    if (call == Call::query && device != kHost) device_fails(device, failure.reason);  // a driver's way to say so
     return Error(name + ": " + failure.reason);
   }
-  // What a thread may not do while it captures.
+  // Calls that a thread may not make while it captures.
   const bool unsafe = call <= Call::release_pinned || call == Call::load || call == Call::query || call == Call::record ||
                       call == Call::wait || call == Call::collective || call == Call::launch_graph;
   for (const auto& other : streams_) {
@@ -156,7 +191,7 @@ void SimDriver::device_fails(int device, const std::string& reason) {
   if (!refuses) refuses = reason;
   for (const auto& stream : streams_) {
     if (stream->device != device) continue;
-    // Nothing of it happens, but nobody waits for it either, except where all were to meet.
+    // Nothing of it happens, but nobody waits for it either, unless all were to meet.
     for (Item& item : stream->queue) {
       if (item.kind == Item::record) item.event->done = std::max(item.event->done, item.number);
     }
@@ -227,14 +262,15 @@ void SimDriver::destroy(cuda::Stream handle) {
   Stream& destroyed = *stream(handle);
   if (destroyed.destroyed) violate("a stream of cuda:" + std::to_string(destroyed.device) + " is destroyed twice");
   if (destroyed.capturing) violate("a stream is destroyed while it is captured");
-  destroyed.destroyed = true;  // what is in it is still done
+  destroyed.destroyed = true;  // its contents are still executed
 }
 
-Result<cuda::DriverEvent> SimDriver::make_event(int device) {
+Result<cuda::DriverEvent> SimDriver::make_event(int device, bool timed) {
   const Lock lock(mutex_);
   if (auto ok = begin(Call::make_event, device); !ok) return ok.error();
   auto event = std::make_shared<Event>();
   event->device = device;
+  event->timed = timed;
   events_[event.get()] = event;
   return reinterpret_cast<cuda::DriverEvent>(event.get());
 }
@@ -261,7 +297,7 @@ void SimDriver::unload(int device, cuda::Module handle) {
   if (modules_.erase(module) == 0) return violate("a module is unloaded that isn't there (twice?)");
   if (module->device != device)
     violate("a module of cuda:" + std::to_string(module->device) + " is unloaded from another device");
-  delete module;  // what is enqueued keeps the code
+  delete module;  // enqueued work keeps the code
 }
 
 Result<cuda::Function> SimDriver::function(int device, cuda::Module handle, const std::string& name) {

@@ -1,13 +1,14 @@
-// A driver of virtual GPUs. What is enqueued is executed only when somebody asks how far it is, in a pseudo-random order of
-// the streams, and everything that a GPU would punish silently, or not at all today, is reported: reads of what isn't known
-// to be there, overwriting what is still read, memory that nobody wrote, that is another device's or released, the host's
-// pageable memory in a copy, changes of pinned memory that a copy has not read yet, kernels that touch more than they
-// were announced to, resources that are not given back. Calls that CUDA refuses while a stream is captured fail here too.
+// A driver of virtual GPUs. Enqueued work is executed only when somebody asks about its progress, in a pseudo-random order of
+// the streams. It reports everything that a GPU would punish silently, or not at all today: reads of data not known to be
+// there, overwriting data still being read, memory that nobody wrote, that is another device's or released, the host's pageable
+// memory in a copy, changes of pinned memory that a copy has not read yet, kernels that access more than was announced,
+// resources that are not released. Calls that CUDA refuses while a stream is captured fail here too.
 #pragma once
 
 #include "tests/sim/stream.h"
 
 #include <array>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -16,7 +17,7 @@
 
 namespace sheaf::sim {
 
-/// What is counted, and can be made to fail.
+/// Calls that are counted, and can be made to fail.
 enum class Call {
   allocate,
   release,
@@ -46,7 +47,7 @@ std::string_view name_of(Call call);
 class KernelCode {
  public:
   virtual ~KernelCode() = default;
-  /// Bytes of each parameter of an entry; none where there is no such entry.
+  /// Bytes of each parameter of an entry; none if there is no such entry.
   virtual std::optional<std::vector<size_t>> parameters(const std::string& entry) const = 0;
   virtual Result<void> launch(const std::string& entry, const cuda::Launch& launch, OperationMemory& memory) const = 0;
 };
@@ -54,45 +55,64 @@ class KernelCode {
 struct SimOptions {
   int devices = 2;
   int64_t memory_bytes = int64_t{256} << 20;  ///< of each device
-  bool peers = true;                          ///< they reach each other's memory
+  bool peers = true;                          ///< they can access each other's memory
   unsigned seed = 1;                          ///< of the order of execution
-  Violation violation;                        ///< takes what was done wrong
+  /// Seconds that an operation or a copy takes on the device: "layer 'fc', operation linear", "copy of 12 bytes".
+  /// Nothing is known to be done before the host's clock has come so far. None: no time.
+  std::function<double(const std::string& what)> seconds;
+  /// The host's clock for that. 0: the real one, so what is enqueued when depends on how fast this machine is. Otherwise the
+  /// clock stands still but for questions whether something is done, each of which takes so many seconds: then what runs
+  /// beside what depends on the order of the calls alone.
+  double seconds_per_question = 0;
+  Violation violation;  ///< receives reports of misuse
   std::function<Result<std::shared_ptr<const KernelCode>>(const std::string& ptx)> load;
+};
+
+/// A piece of work on a device's clock.
+struct Timed {
+  std::string name;  ///< as SimOptions::seconds knows it
+  size_t stream = 0;
+  double begin = 0, end = 0;
 };
 
 class SimDriver final : public cuda::Driver {
  public:
   explicit SimDriver(SimOptions options);
-  /// Executes what is left; reports what never got done and what was not given back.
+  /// Executes the remaining work; reports what never finished and what was not released.
   ~SimDriver() override;
 
   // Injected failures.
   /// The n-th call of a kind from now on (1: the next one) fails, on `device` or on any.
   void fail(Call call, int64_t n, const std::string& reason, int device = kHost);
-  /// The n-th kernel or host function that is enqueued from now on never ends.
+  /// The n-th kernel or host function enqueued from now on never ends.
   void hang(int64_t n);
   /// The n-th one faults when it is executed, after which its device refuses everything.
   void fault(int64_t n);
-  /// From now on, or from the n-th call that is made for it on, a device refuses everything.
+  /// From now on, or from the n-th call made for it on, a device refuses everything.
   void lose(int device, int64_t n = 0);
 
   /// How often a kind of call was made.
   int64_t calls(Call call) const;
   int64_t used_bytes(int device) const;
+  /// What took time, in the order in which it was executed; kept if SimOptions::seconds is given.
+  std::vector<Timed> history() const;
+  /// The ranges that were ended, by name.
+  std::map<std::string, int64_t> ranges() const;
   void violation(const std::string& text);
 
-  /// Puts a function of the host's into a stream, as part of the operation that watch() opened.
+  /// Enqueues a function of the host's into a stream, as part of the operation that watch() opened.
   Result<void> enqueue(cuda::Stream stream, std::string_view what, std::function<Result<void>(OperationMemory&)> run);
-  /// Puts a member's part in something that several streams do together; it is executed when all have come so far.
+  /// Enqueues a member's part in work that several streams do together; it is executed once all have reached it.
   Result<void> meet(cuda::Stream stream, std::string_view what, std::shared_ptr<Meeting> meeting, size_t member,
                     std::vector<cuda::Access> accesses);
-  /// A meeting that won't take place goes on without anything being done. From then on nothing need be in order, written or
-  /// given back: whoever ends one has given the run up.
+  /// A meeting that won't take place completes without doing anything. From then on nothing need be in order, written or
+  /// released: whoever ends one has given the run up.
   void call_off(std::span<const std::shared_ptr<Meeting>> meetings);
   bool capturing(cuda::Stream stream) const;
-  /// For what runs under the driver's lock: a Meeting's function. Reports what wasn't written where it is read.
+  /// For code that runs under the driver's lock: a Meeting's function. Reports reads of unwritten data.
   std::byte* member_memory(const void* data, size_t bytes, bool writes, const std::string& what);
 
+  std::string version() override { return "virtual driver 1.0"; }
   int devices() const override { return options_.devices; }
   const cuda::DeviceProperties& properties(int device) const override { return properties_[static_cast<size_t>(device)]; }
   Result<cuda::MemoryInUse> memory(int device) override;
@@ -103,7 +123,7 @@ class SimDriver final : public cuda::Driver {
   Result<bool> enable_peer(int device, int peer) override;
   Result<cuda::Stream> make_stream(int device) override;
   void destroy(cuda::Stream stream) override;
-  Result<cuda::DriverEvent> make_event(int device) override;
+  Result<cuda::DriverEvent> make_event(int device, bool timed) override;
   void destroy(cuda::DriverEvent event) override;
   Result<cuda::Module> load(int device, const std::string& ptx) override;
   void unload(int device, cuda::Module module) override;
@@ -112,6 +132,9 @@ class SimDriver final : public cuda::Driver {
   Result<void> wait(cuda::Stream stream, cuda::DriverEvent event) override;
   Result<bool> done(cuda::DriverEvent event) override;
   Result<bool> done(cuda::Stream stream) override;
+  Result<double> elapsed(cuda::DriverEvent from, cuda::DriverEvent to) override;
+  void push_range(const std::string& name) override;
+  void pop_range() override;
   Result<void> copy(cuda::Stream stream, void* target, int target_device, const void* source, int source_device,
                     const CopyShape& shape) override;
   Result<void> fill(cuda::Stream stream, void* memory, uint8_t value, size_t bytes) override;
@@ -139,29 +162,34 @@ class SimDriver final : public cuda::Driver {
   using Lock = std::lock_guard<std::mutex>;
 
   // All of these are called with the lock held.
-  /// Counts a call, and fails it where that is wanted, where the device is gone, or where a capture forbids it.
+  /// Counts a call, and makes it fail if requested, if the device is gone, or if a capture forbids it.
   Result<void> begin(Call call, int device, const Stream* stream = nullptr);
   void violate(const std::string& text);
   void report_what_is_left();
   Name named(const Stream& stream, std::string_view what) const;
   Result<void> push(Stream& stream, Item item);
-  /// A piece of the operation that was announced.
+  /// A piece of the announced operation.
   Result<void> push_part(Stream& stream, Item item);
-  /// Checks an item's accesses against all that was enqueued before, and puts it last.
+  /// Checks an item's accesses against everything enqueued before, and appends it.
   void order(Stream& stream, Item item);
   void inject(Item& item);
   /// What the driver makes of a copy's or fill's ends.
   std::vector<cuda::Access> rows(const void* data, size_t row_bytes, size_t count, size_t pitch, bool writes) const;
   bool runnable(const Stream& stream) const;
-  /// Executes the first item of some stream; false where none can go on.
+  /// Executes the first item of some stream; false if none can go on.
   bool step();
   void execute(Stream& stream);
   template <typename Done>
   void progress(const Done& done);
   void device_fails(int device, const std::string& reason);
+  /// Seconds since the driver was made, on the host's clock. Devices' clocks go at its rate.
+  double now() const;
+  /// Seconds that an item takes.
+  double duration(const Item& item) const;
   Stream* stream(cuda::Stream handle) const { return reinterpret_cast<Stream*>(handle); }
 
   SimOptions options_;
+  const std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
   const Violation report_ = [this](const std::string& text) { violate(text); };
   mutable std::mutex mutex_;
   std::vector<cuda::DeviceProperties> properties_;
@@ -173,13 +201,16 @@ class SimDriver final : public cuda::Driver {
   std::map<void*, std::shared_ptr<Event>> events_;
   std::set<LoadedModule*> modules_;
   std::set<Graph*> graphs_;
-  std::vector<std::optional<std::string>> refuses_;  ///< by device: why it does nothing any more
+  std::vector<std::optional<std::string>> refuses_;  ///< by device: why it no longer does anything
   std::vector<int64_t> lost_in_;                     ///< by device: calls until it is lost; 0: not at all
   std::array<int64_t, static_cast<size_t>(Call::count)> calls_{};
   std::vector<Failure> failures_;
   int64_t hang_in_ = 0, fault_in_ = 0;
+  std::vector<Timed> history_;
+  std::map<std::string, int64_t> ranges_;
+  std::map<std::thread::id, std::vector<std::string>> open_ranges_;
   bool hung_ = false;        ///< something never ends
-  bool called_off_ = false;  ///< what others made of a meeting is without meaning
+  bool called_off_ = false;  ///< other members' parts of a meeting are meaningless
   std::set<std::string> reported_;
 };
 

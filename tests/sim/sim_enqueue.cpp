@@ -1,4 +1,4 @@
-// Work is put into streams, and checked against all that is in them.
+// Enqueues work, and checks it against everything already enqueued.
 #include "tests/sim/loaded_function.h"
 
 #include <cstring>
@@ -28,6 +28,7 @@ Result<void> SimDriver::push(Stream& stream, Item item) {
 
 void SimDriver::order(Stream& stream, Item item) {
   stream.clock.join(host_);
+  item.asked = now();
   if (item.kind == Item::wait) stream.clock.join(item.event->clock);
   const Epoch epoch = stream.clock.advance(stream.id);
   for (const cuda::Access& access : item.accesses) {
@@ -40,8 +41,12 @@ void SimDriver::order(Stream& stream, Item item) {
     item.event->clock = stream.clock;
     item.event->what = item.what;
     item.number = ++item.event->recorded;
+    item.time = item.event->time = std::make_shared<double>(0);
   }
-  if (item.kind == Item::wait) item.number = item.event->recorded;
+  if (item.kind == Item::wait) {
+    item.number = item.event->recorded;
+    item.time = item.event->time;
+  }
   if (item.kind == Item::work && item.accesses.empty()) inject(item);
   stream.queue.push_back(std::move(item));
 }
@@ -58,13 +63,14 @@ void SimDriver::watch(cuda::Stream handle, std::span<const cuda::Access> accesse
   Item item;
   item.kind = Item::operation;
   item.what = named(at, what);
+  item.name = what;
   for (const cuda::Access& access : accesses) {
     if (access.bytes == 0) continue;
     if (reinterpret_cast<uintptr_t>(access.data) % access.alignment != 0)
       violate(*item.what + " touches memory that isn't aligned to " + std::to_string(access.alignment) + " bytes");
     item.accesses.push_back(access);
   }
-  // It counts from its first kernel, host function or fill on: copies say themselves what they touch.
+  // Counts from its first kernel, host function or fill on: copies state themselves what they access.
   at.announced_accesses = item.accesses;
   at.announcement = std::move(item);
 }
@@ -137,7 +143,8 @@ Result<void> SimDriver::copy(cuda::Stream handle, void* target, int target_devic
   Stream& at = *stream(handle);
   if (auto ok = begin(Call::copy, at.device, &at); !ok) return ok;
   Item item;
-  item.what = named(at, "copy of " + std::to_string(shape.row_bytes * shape.rows) + " bytes");
+  item.name = "copy of " + std::to_string(shape.row_bytes * shape.rows) + " bytes";
+  item.what = named(at, item.name);
   const size_t rows_apart = shape.rows == 1 ? 0 : shape.rows - 1;
   if (shape.row_bytes == 0 || shape.rows == 0) return {};
   const bool reads =
@@ -149,7 +156,7 @@ Result<void> SimDriver::copy(cuda::Stream handle, void* target, int target_devic
   const auto targets = rows(target, shape.row_bytes, shape.rows, shape.target_pitch, true);
   item.accesses = sources;
   item.accesses.insert(item.accesses.end(), targets.begin(), targets.end());
-  // The host's side of it, which nobody sees: it must leave alone what isn't read yet, and finds nothing before it asked.
+  // Its host side, which nobody sees: it must leave alone what isn't read yet, and finds nothing before it asked.
   std::vector<std::string> before;
   if (source_device == kHost && !at.capturing) {
     for (const auto& row : sources) {
@@ -193,7 +200,7 @@ Result<void> SimDriver::raise(cuda::Stream handle, int32_t* word) {
   const Lock lock(mutex_);
   Stream& at = *stream(handle);
   if (auto ok = begin(Call::fill, at.device, &at); !ok) return ok;
-  Item item;  // no access that is held against those of other streams: by its contract it is in no order with them
+  Item item;  // not compared with accesses of other streams: by its contract it is unordered with them
   item.what = named(at, "raising of a flag");
   if (!memory_.reachable(word, sizeof *word, at.device, at.device, *item.what)) return Error("cuMemsetAsync: invalid argument");
   item.run = [this, word](OperationMemory&) {

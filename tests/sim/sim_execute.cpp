@@ -1,4 +1,4 @@
-// Execution in whatever order the streams allow; captures and graphs; what several streams do together.
+// Execution in any order the streams allow; captures and graphs; work that several streams do together.
 #include "tests/sim/loaded_function.h"
 
 #include <algorithm>
@@ -33,6 +33,7 @@ void SimDriver::execute(Stream& stream) {
     Meeting& meeting = *head.meeting;
     stream.open.reset();
     meeting.at_head[head.member] = true;
+    meeting.time = std::max({meeting.time, stream.time, head.asked});
     if (std::find(meeting.at_head.begin(), meeting.at_head.end(), false) != meeting.at_head.end()) return;
     meeting.done = true;
     const auto kept = head.meeting;
@@ -41,7 +42,13 @@ void SimDriver::execute(Stream& stream) {
   }
   const Item item = std::move(head);
   stream.queue.pop_front();
+  const double begin = std::max(stream.time, item.asked);
+  stream.time = begin + duration(item);
+  if (options_.seconds && !item.name.empty()) history_.push_back({item.name, stream.id, begin, stream.time});
+  if (item.kind == Item::wait && item.time) stream.time = std::max(stream.time, *item.time);
+  if (item.kind == Item::meet) stream.time = std::max(stream.time, item.meeting->time);
   if (item.kind == Item::record) {
+    *item.time = stream.time;
     item.event->done = std::max(item.event->done, item.number);
   } else if (item.kind == Item::operation) {
     stream.open = std::make_unique<OperationMemory>(memory_, report_, item.what, item.accesses);
@@ -73,7 +80,7 @@ Result<bool> SimDriver::done(cuda::DriverEvent handle) {
   if (found == events_.end()) return Error("cuEventQuery: invalid resource handle");
   Event& event = *found->second;
   if (auto ok = begin(Call::query, event.device); !ok) return ok.error();
-  const auto done = [&] { return event.done >= event.recorded; };
+  const auto done = [&] { return event.done >= event.recorded && (!event.time || *event.time <= now()); };
   progress(done);
   if (const auto& reason = refuses_[static_cast<size_t>(event.device)]) return Error("cuEventQuery: " + *reason);
   if (done()) host_.join(event.clock);
@@ -84,11 +91,27 @@ Result<bool> SimDriver::done(cuda::Stream handle) {
   const Lock lock(mutex_);
   Stream& at = *stream(handle);
   if (auto ok = begin(Call::query, at.device, &at); !ok) return ok.error();
-  const auto done = [&] { return at.queue.empty(); };
+  const auto done = [&] { return at.queue.empty() && at.time <= now(); };
   progress(done);
   if (const auto& reason = refuses_[static_cast<size_t>(at.device)]) return Error("cuStreamQuery: " + *reason);
   if (done()) host_.join(at.clock);
   return done();
+}
+
+Result<double> SimDriver::elapsed(cuda::DriverEvent from, cuda::DriverEvent to) {
+  const Lock lock(mutex_);
+  const Event* ends[2] = {};
+  for (const auto& [handle, end] : {std::pair(from, &ends[0]), std::pair(to, &ends[1])}) {
+    const auto found = events_.find(handle);
+    if (found == events_.end() || !found->second->timed || found->second->recorded == 0)
+      return Error("cuEventElapsedTime: invalid resource handle");
+    *end = found->second.get();
+    if (auto ok = begin(Call::query, (*end)->device); !ok) return ok.error();
+    if ((*end)->done < (*end)->recorded || !host_.covers_all((*end)->clock))
+      return Error("cuEventElapsedTime: device not ready");
+  }
+  if (ends[0]->device != ends[1]->device) return Error("cuEventElapsedTime: invalid resource handle");
+  return static_cast<double>(static_cast<float>(1e3 * (*ends[1]->time - *ends[0]->time))) * 1e-3;
 }
 
 Result<void> SimDriver::begin_capture(cuda::Stream handle) {
@@ -139,7 +162,7 @@ void SimDriver::destroy(cuda::Graph handle) {
   const Lock lock(mutex_);
   auto* graph = reinterpret_cast<Graph*>(handle);
   if (graphs_.erase(graph) == 0) return violate("a graph is destroyed that isn't there (twice?)");
-  delete graph;  // what is enqueued of it is still done
+  delete graph;  // what is enqueued of it is still executed
 }
 
 Result<void> SimDriver::meet(cuda::Stream handle, std::string_view what, std::shared_ptr<Meeting> meeting, size_t member,

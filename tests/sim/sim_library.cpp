@@ -5,6 +5,7 @@
 #include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
 #include "tests/sim/fused_norm.h"
+#include "tests/sim/joined_convolution.h"
 #include "tests/sim/relayout.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace sheaf::sim {
 namespace {
 
-/// Memory of the host's, aligned as operations of the CPU want it.
+/// Host memory, aligned as operations of the CPU need it.
 class HostBuffer {
  public:
   explicit HostBuffer(size_t bytes) : memory_(cpu_device()->allocate(bytes)) {}
@@ -32,7 +33,7 @@ class HostBuffer {
 /// An operand on its way between the GPU's format and the CPU's.
 struct Operand {
   TensorSpec gpu, cpu, plain;
-  Prepared reorder;  ///< between plain and `cpu`; none where they are the same
+  Prepared reorder;  ///< between plain and `cpu`; none if they are the same
   std::shared_ptr<HostBuffer> own, between;
   bool direct() const { return same_form(gpu, cpu); }
 
@@ -47,7 +48,7 @@ struct Operand {
     reorder = std::move(*made);
     return {};
   }
-  /// The CPU's buffer with what is at `bytes`.
+  /// The CPU's buffer with the contents of `bytes`.
   void* taken(void* bytes) {
     if (direct()) return bytes;
     if (cpu.plain()) {
@@ -73,7 +74,7 @@ struct Operand {
   }
 };
 
-/// What an operation does when it is its turn; outlives the operation where it is still in a stream.
+/// An operation's work when its turn comes; outlives the operation if it is still in a stream.
 struct Body {
   std::unique_ptr<Executable> executable;  ///< null: a copy between formats
   std::vector<Operand> inputs, outputs;
@@ -162,6 +163,9 @@ bool of_images(Op op) {
   return false;
 }
 
+/// The CPU has no f16: it computes in f32 what is f16 here.
+DType dtype_on_cpu(DType dtype) { return dtype == DType::float16 ? DType::float32 : dtype; }
+
 /// A step's own memory, which only the backward step of the same library reads.
 bool is_workspace(const TensorSpec& spec) { return spec.dtype == DType::uint8; }
 
@@ -182,7 +186,7 @@ Result<Prepared> SimLibrary::prepare_reorder(const TensorSpec& from, const Tenso
 }
 
 Result<void> SimLibrary::supports(Op op, DType dtype) {
-  return (options_.operations ? *options_.operations : *cpu_device()).supports(op, dtype);
+  return (options_.operations ? *options_.operations : *cpu_device()).supports(op, dtype_on_cpu(dtype));
 }
 
 Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
@@ -190,28 +194,33 @@ Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
   // The CPU sees plain operands, whatever they are here.
   std::vector<TensorSpec> inputs, outputs;
   for (const TensorSpec& spec : request.inputs) {
-    inputs.push_back(is_workspace(spec) ? spec : plain_tensor(spec.dtype, spec.dims));
+    inputs.push_back(is_workspace(spec) ? spec : plain_tensor(dtype_on_cpu(spec.dtype), spec.dims));
   }
-  for (const TensorSpec& spec : request.outputs) outputs.push_back(plain_tensor(spec.dtype, spec.dims));
+  for (const TensorSpec& spec : request.outputs) outputs.push_back(plain_tensor(dtype_on_cpu(spec.dtype), spec.dims));
   PrepareRequest plain = request;
   plain.inputs = inputs;
   plain.outputs = outputs;
   plain.threads = 1;
   Device& operations = options_.operations ? *options_.operations : *cpu_device();
-  auto prepared =
-      options_.fuses_norms && is_fused_norm(request.step) ? prepare_fused_norm(plain, operations) : operations.prepare(plain);
+  if (is_joined(request.step) && !options_.joins_convolutions)
+    return Error("this library joins no convolutions with batch norms");
+  auto prepared = is_joined(request.step)                               ? prepare_joined(plain)
+                  : options_.fuses_norms && is_fused_norm(request.step) ? prepare_fused_norm(plain, operations)
+                                                                        : operations.prepare(plain);
   if (!prepared) return prepared;
 
   const bool last = options_.channels_last && of_images(request.step.op);
   const bool narrows = options_.narrow_gradients && request.step.op == Op::conv_backward_weight;
   auto body = std::make_shared<Body>();
   const auto operands = [&](std::vector<TensorSpec>& specs, std::vector<Operand>& made, bool input) -> Result<void> {
+    const auto asked = input ? request.inputs : request.outputs;
     for (TensorSpec& spec : specs) {
       Operand operand;
       operand.cpu = spec;
       if (!is_workspace(spec)) {
         const bool narrow = !input && made.empty() && narrows;
-        spec = plain_tensor(narrow ? DType::bfloat16 : spec.dtype, spec.dims);
+        const bool half = made.size() < asked.size() && asked[made.size()].dtype == DType::float16;
+        spec = plain_tensor(narrow ? DType::bfloat16 : half ? DType::float16 : spec.dtype, spec.dims);
         if (last) spec = cuda::channels_last(spec);
       }
       operand.gpu = spec;

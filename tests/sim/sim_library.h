@@ -9,17 +9,19 @@ namespace sheaf::sim {
 struct LibraryOptions {
   /// Who computes; the CPU unless a test has operations of its own.
   std::shared_ptr<Device> operations;
-  /// Convolutions and what goes with them ask for channels last, as cuDNN does; else all is plain.
+  /// Convolutions and their gradients ask for channels last, as cuDNN does; otherwise everything is plain.
   bool channels_last = false;
-  /// Batch norm comes with the addition and the ReLU around it, as cuDNN does it.
+  /// Batch norm includes the addition and the ReLU around it, as in cuDNN.
   bool fuses_norms = false;
-  /// Gradients of convolutions' weights are bf16, whatever the plan says, as cuDNN's are of narrow operands.
+  /// Convolutions come with the batch norms around them, as cuDNN has them for f16. With `fuses_norms`.
+  bool joins_convolutions = false;
+  /// Gradients of convolutions' weights are bf16, whatever the plan says, like cuDNN's for narrow operands.
   bool narrow_gradients = false;
   bool guardable = true;
   bool recordable = true;
 };
 
-/// Operands are in the formats of GPUs (plain, channels last); what the CPU wants them in, and its own memory, stay within the
+/// Operands are in the formats of GPUs (plain, channels last); the formats the CPU wants, and its own memory, stay within the
 /// operation. Workspaces are the CPU's.
 class SimLibrary final : public cuda::Library {
  public:

@@ -19,7 +19,7 @@ Result<std::shared_ptr<cuda::Communicator>> SimBackend::open_communicator(std::s
     return std::shared_ptr<cuda::Communicator>();
   }
   if (std::set<int>(devices.begin(), devices.end()).size() != devices.size())
-    return Error("ncclCommInitAll: a device stands twice");
+    return Error("ncclCommInitAll: a device appears twice");
   return std::shared_ptr<cuda::Communicator>(
       std::make_shared<SimCommunicator>(driver_, std::vector<int>(devices.begin(), devices.end())));
 }

@@ -15,24 +15,27 @@ namespace sheaf::sim {
 
 struct Event {
   int device = 0;
-  uint64_t recorded = 0;  ///< how often it was; the last of them is meant
-  uint64_t done = 0;      ///< up to which of them the work is executed
-  Clock clock;            ///< what is done when the last is
+  uint64_t recorded = 0;  ///< how often; only the last one counts
+  uint64_t done = 0;      ///< the recording up to which the work is executed
+  Clock clock;            ///< the work done when the last one arrives
   Name what;              ///< "event after …"
+  bool timed = false;
+  std::shared_ptr<double> time;  ///< host seconds at which the last recording is reached, once it is
 };
 
 /// What all members of a communicator execute together.
 struct Meeting {
-  std::vector<bool> at_head;  ///< by member: its stream has come so far
+  std::vector<bool> at_head;  ///< by member: its stream has reached it
   std::function<Result<void>()> run;
   bool done = false;
+  double time = 0;  ///< host seconds at which the last member has come so far
 };
 
 /// A piece of a stream's work.
 struct Item {
   enum Kind {
-    operation,  ///< opens one: what comes next belongs to it
-    work,       ///< of the operation that is open, or, with accesses, on its own
+    operation,  ///< opens an operation: what follows belongs to it
+    work,       ///< of the open operation or, with accesses, on its own
     record,
     wait,
     meet
@@ -41,9 +44,12 @@ struct Item {
   std::vector<cuda::Access> accesses;
   std::function<Result<void>(OperationMemory&)> run;
   std::shared_ptr<Event> event;
-  uint64_t number = 0;  ///< record, wait: which recording
+  uint64_t number = 0;           ///< record, wait: which recording
+  std::shared_ptr<double> time;  ///< record, wait: Event::time of that recording
   std::shared_ptr<Meeting> meeting;
   size_t member = 0;
+  double asked = 0;  ///< host seconds at which it was enqueued: it begins no earlier
+  std::string name;  ///< of what takes time
   bool never_ends = false;
   bool faults = false;
 };
@@ -51,19 +57,20 @@ struct Item {
 struct Stream {
   size_t id = 0;
   int device = 0;
-  Clock clock;  ///< of what is enqueued
+  Clock clock;      ///< of what is enqueued
+  double time = 0;  ///< host seconds at which all that was executed is done
   std::deque<Item> queue;
-  std::unique_ptr<OperationMemory> open;  ///< the operation that is being executed
+  std::unique_ptr<OperationMemory> open;  ///< the operation being executed
   std::vector<cuda::Access> announced_accesses;
-  bool announced = false;            ///< one is open where things are enqueued
-  std::optional<Item> announcement;  ///< it was announced, and nothing of it came yet
+  bool announced = false;            ///< one is open during enqueuing
+  std::optional<Item> announcement;  ///< it was announced, but nothing of it was enqueued yet
   bool destroyed = false;
-  void close() {  ///< what comes next belongs to no operation
+  void close() {  ///< what follows belongs to no operation
     announced = false;
     announcement.reset();
     announced_accesses.clear();
   }
-  /// The operation that is open may write there.
+  /// The open operation may write there.
   bool announces(const void* data, size_t bytes) const {
     const auto* begin = static_cast<const char*>(data);
     return std::any_of(announced_accesses.begin(), announced_accesses.end(), [&](const cuda::Access& access) {
@@ -78,7 +85,7 @@ struct Stream {
   std::vector<Item> captured;
 };
 
-/// What a capture gave.
+/// The result of a capture.
 struct Graph {
   int device = 0;
   std::vector<Item> items;

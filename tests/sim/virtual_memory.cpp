@@ -14,9 +14,9 @@ constexpr size_t kRange = size_t{64} << 30;  ///< addresses of a device
 constexpr size_t kAlignment = 256;           ///< that cuMemAlloc promises
 constexpr size_t kMostPinned = size_t{4} << 30;
 constexpr size_t kGuard = 4096;  ///< between allocations
-constexpr int kNobody = 0x7b;    ///< what unwritten bytes are: as f32 1.3e36
+constexpr int kNobody = 0x7b;    ///< contents of unwritten bytes: as f32 1.3e36
 
-/// Addresses that nobody can touch. Past the sanitizers, who would make shadows for all of it.
+/// Addresses that nobody can access. Bypasses the sanitizers, which would make shadow memory for all of it.
 std::byte* set_aside() {
   const long address =
       syscall(SYS_mmap, nullptr, kRange, long{PROT_NONE}, long{MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE}, -1L, 0L);
@@ -110,7 +110,7 @@ bool VirtualMemory::reachable(const void* data, size_t bytes, int device, int pl
   if (!at.allocation || at.offset == at.allocation->bytes) {
     const bool device_address = std::any_of(ranges_.begin(), ranges_.end(),
                                             [&](const std::byte* range) { return data >= range && data < range + kRange; });
-    violation_(what + " touches " +
+    violation_(what + " touches " + std::to_string(bytes) + " bytes of " +
                (device_address ? "device memory that isn't allocated" : "pageable host memory, or none at all"));
     return false;
   }
@@ -165,7 +165,7 @@ void VirtualMemory::touch(const cuda::Access& access, const Epoch& epoch, const 
       write = {epoch, what};
       continue;
     }
-    // Of one stream only the last read counts.
+    // Only the last read of each stream counts.
     const auto same =
         std::find_if(reads.begin(), reads.end(), [&](const Touch& read) { return read.epoch.stream == epoch.stream; });
     if (same == reads.end()) {

@@ -65,7 +65,7 @@ Result<BenchSettings> bench_settings(const Options& options) {
   return settings;
 }
 
-/// Some more steps, with times of their operations: those that are measured have none taken.
+/// Some more steps, with operations timed: the measured steps are not traced.
 Result<std::shared_ptr<Trace>> traced(MeasuredProgram& program, const TraceRequest& request, const Measurement& measurement) {
   auto trace = request.open();
   if (!trace || !*trace) return trace;
@@ -88,12 +88,13 @@ Result<void> bench(const BenchSettings& settings) {
   auto weights = settings.weights.empty() ? model.initialise_parameters(static_cast<uint64_t>(settings.seed))
                                           : load_weights(model, settings.weights);
   if (!weights) return weights;
-  SHEAF_ASSIGN(auto devices, open_devices(settings.devices, settings.program.options.threads, settings.program.options.shards));
-  SHEAF_ASSIGN(auto program,
-               MeasuredProgram::bind(model, std::make_shared<const DeviceSet>(std::move(devices)), settings.program));
+  SHEAF_ASSIGN(auto opened, open_devices(settings.devices, settings.program.options.threads, settings.program.options.shards));
+  const auto devices = std::make_shared<const DeviceSet>(std::move(opened));
+  SHEAF_ASSIGN(auto program, MeasuredProgram::bind(model, devices, settings.program));
   SHEAF_ASSIGN(auto measurement, measure(program, settings.measure));
   const BenchSubject subject{model,
                              settings.devices,
+                             *devices,
                              settings.program.options.threads,
                              settings.program.train,
                              settings.program.options.fast_numerics,
@@ -113,12 +114,12 @@ Result<void> bench(const BenchSettings& settings) {
   }
   std::fputs((settings.json ? report.dump(2) + "\n" : text).c_str(), stdout);
   TraceRequest rest = settings.trace;
-  rest.profile &= !settings.json;  // it stands in the object
+  rest.profile &= !settings.json;  // it is part of the object
   if (rest.profile) std::fputs("\n", stdout);
   return rest.finish(trace.get());
 }
 
-/// --calibrate: to FILE, or stdout where that is "".
+/// --calibrate: to FILE, or to stdout if that is "".
 Result<void> measure_devices(const std::string& file) {
   SHEAF_TRY(check_output(file));
   SHEAF_ASSIGN(auto devices, calibrate());

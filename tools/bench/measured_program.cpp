@@ -55,7 +55,7 @@ Result<void> MeasuredProgram::load(const Model& model, const MeasuredProgramRequ
 Result<void> MeasuredProgram::run(const std::shared_ptr<Trace>& trace) {
   if (run_.trace != trace) run_.trace = trace;
   if (session_) return session_->run(inputs_, outputs_, run_);
-  SHEAF_ASSIGN(auto loss, trainer_->step(inputs_, run_));
+  SHEAF_ASSIGN(auto loss, trainer_->step_rows(trainer_->batch(), inputs_, run_, inputs_));
   if (std::isfinite(loss)) return {};
   SHEAF_ASSIGN(const std::string layer, trainer_->first_not_finite(trainer_->batch(), inputs_));
   return Error("the loss isn't finite, first in layer '" + layer + "'");

@@ -20,7 +20,7 @@ std::string printed(const char* format, Values... values) {
   return text;
 }
 
-/// Four digits or, of larger numbers, all before the point.
+/// Four digits; for larger numbers, all digits before the point.
 std::string number(double value) { return printed(value < 1000 ? "%.4g" : "%.0f", value); }
 
 std::string list_text(const Json& devices) {
@@ -39,12 +39,17 @@ Json bench_report(const BenchSubject& subject, const MeasuredProgram& program, c
   Json devices = Json::array();
   for (const DeviceSpec& device : subject.devices) devices.push_back(to_string(device));
   if (devices.empty()) devices.push_back("cpu");
+  Json hardware = Json::object();
+  for (int entry = 0; entry < subject.opened.entries(); ++entry)
+    hardware[subject.opened.entry_name(entry)] = log_entry(subject.opened.device(subject.opened.lane_of_entry(entry)));
+  if (subject.opened.host_only()) hardware["cpu"] = log_entry(subject.opened.host());
   const Durations& step = measurement.step;
   const auto mib = [](size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
   return {{"model", plan.name},
           {"program", subject.train ? "train" : "infer"},
           {"batch", subject.batch},
           {"devices", std::move(devices)},
+          {"hardware", std::move(hardware)},
           {"threads", subject.threads},
           {"numerics", subject.fast_numerics ? "fast" : "strict"},
           {"choices", program.info().choices},

@@ -1,4 +1,4 @@
-// What `sheaf bench` found, for programs and for people.
+// The results of `sheaf bench`, for programs and for people.
 #pragma once
 
 #include "tools/bench/measure.h"
@@ -13,13 +13,14 @@ namespace sheaf {
 struct BenchSubject {
   const Model& model;
   std::vector<DeviceSpec> devices;
+  const DeviceSet& opened;
   int threads = 0;  ///< in all
   bool train = false, fast_numerics = false;
-  std::string weights;  ///< the file that they came from; empty: drawn
+  std::string weights;  ///< the file they came from; empty: random
   int64_t batch = 0;
 };
 
-/// One object (docs/bench.md has its members); flat but for "devices".
+/// One object (docs/bench.md lists its members); flat except for "devices".
 Json bench_report(const BenchSubject& subject, const MeasuredProgram& program, const Measurement& measurement);
 std::string bench_text(const Json& report);
 

@@ -67,8 +67,8 @@ void numerics_option(OptionParser& parser) {
 void tune_option(OptionParser& parser) {
   parser
       .option("--tune", "KIND",
-              "measure the implementations of CPU operations and use the fastest, which may round differently: quick (within a "
-              "second) or full; choices are kept (docs/cpu-choices.md)")
+              "measure the implementations of operations, on GPUs cuDNN's engines, and use the fastest, which may round "
+              "differently: quick (within a second) or full; choices are kept (docs/cpu-choices.md)")
       .choices({"off", "quick", "full"});
 }
 

@@ -17,10 +17,10 @@ std::string called(const OptionInfo& declared) {
   return (declared.name.starts_with('-') ? "option '" + declared.name + "'" : "argument " + declared.name);
 }
 
-/// The file that an option's value names; empty if it is none, such as "x=random:30".
+/// The file that an option's value names; empty if it isn't a file, such as "x=random:30".
 std::string file_in(const OptionInfo& declared, const std::string& value) {
   if (declared.file != FileUse::source) return value;
-  const size_t equals = value.find('=');  // without one it is refused where sources are read
+  const size_t equals = value.find('=');  // without one, the value is rejected when sources are read
   return equals == std::string::npos ? "" : file_of_source(value.substr(equals + 1));
 }
 
@@ -32,7 +32,7 @@ Result<void> compare(const NamedFile& a, const NamedFile& b) {
               (other.written() ? " writes too" : " reads") +
               (other.name == output.name ? "" : " as '" + other.name + "', the same file"));
   return error.note(other.written() ? "give each output a file of its own"
-                                    : "give another name: what the file holds would be lost");
+                                    : "give another name: the file's contents would be lost");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ Result<void> check_choice(const std::string& what, const std::string& value, con
   return Error(what + " can't be '" + value + "'" + suggestion(value, allowed));
 }
 
-/// What file names end in to say a format that someone may take an output of sheaf's for.
+/// File extensions that someone may give an output to choose its format.
 constexpr const char* kFormats[] = {".npy", ".npz", ".safetensors", ".pt",   ".pth",  ".onnx",  ".png", ".jpg", ".jpeg",
                                     ".gif", ".pdf", ".svg",         ".html", ".json", ".jsonl", ".csv", ".dot", ".mlir"};
 
@@ -39,7 +39,7 @@ Result<void> check_extension(const std::string& option, const std::string& file,
   const std::string extension = extension_of(file);
   if (std::ranges::find(kFormats, extension) == std::end(kFormats)) return {};
   if (std::ranges::find(extensions, extension) != extensions.end()) return {};
-  return Error(option + " '" + file + "': what is written isn't " + extension + "; expected a name that ends in " +
+  return Error(option + " '" + file + "': the output isn't " + extension + "; expected a name that ends in " +
                quoted_list(extensions));
 }
 

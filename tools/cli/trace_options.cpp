@@ -20,7 +20,7 @@ void add_trace_options(OptionParser& parser) {
 
 Result<void> TraceRequest::check(const Options& options) {
   if (!options.has("--describe") || options.has("--profile")) return {};
-  return Error("--describe needs --profile: it says what the shares of the roofline are of");
+  return Error("--describe needs --profile: it describes the devices behind the shares of the roofline");
 }
 
 Result<std::shared_ptr<Trace>> TraceRequest::open() const {

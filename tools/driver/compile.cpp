@@ -11,6 +11,7 @@
 #include "runtime/plan/needed_steps.h"
 #include "tools/driver/collector.h"
 #include "tools/driver/compiler_memory.h"
+#include "tools/driver/loss_scale.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
@@ -25,11 +26,11 @@ using namespace mlir;
 namespace sheaf {
 namespace {
 
-/// sheaf's passes need no MLIR worker threads; starting some would cost more than they save.
+/// sheaf's passes need no MLIR worker threads; starting them would cost more than they save.
 std::unique_ptr<MLIRContext> make_context() { return std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED); }
 
 /// The model's training section as the plan keeps it: complete, with PyTorch's defaults filled in.
-Json json_of(const frontend::Training& training) {
+Json json_of(const frontend::Training& training, const Json& loss_scale) {
   Json targets = Json::object();
   for (const frontend::InputDecl& target : training.targets) {
     Json shape = Json::array();
@@ -42,6 +43,7 @@ Json json_of(const frontend::Training& training) {
       {"optimizer", training.optimizer}};
   if (!training.schedule.is_null()) json["schedule"] = training.schedule;
   if (training.clip_grad_norm) json["clip_grad_norm"] = *training.clip_grad_norm;
+  if (!loss_scale.is_null()) json["loss_scale"] = loss_scale;
   json["metrics"] = training.metrics;
   return json;
 }
@@ -53,8 +55,8 @@ std::string text_of(ModuleOp module) {
   return text;
 }
 
-/// The optimiser's states (`role` "state") and what micro-batches add up ("accumulator"): arguments of a training program,
-/// all zeros at first.
+/// The optimiser's states (`role` "state") and the sums of micro-batches ("accumulator"): arguments of a training program, all
+/// zero at first where they say nothing else.
 std::vector<Parameter> states_of(func::FuncOp function, StringRef role = "state") {
   std::vector<Parameter> states;
   for (BlockArgument argument : function.getArguments()) {
@@ -64,7 +66,8 @@ std::vector<Parameter> states_of(func::FuncOp function, StringRef role = "state"
     state.name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kName).str();
     state.dtype = codegen::dtype_of(tensor.getElementType());
     state.shape = tensor.getShape().vec();
-    state.init = {{"type", "constant"}, {"value", 0.0}};
+    const auto initial = function.getArgAttrOfType<FloatAttr>(argument.getArgNumber(), nn::kInitial);
+    state.init = {{"type", "constant"}, {"value", initial ? initial.getValueAsDouble() : 0.0}};
     state.transient = role == "accumulator";
     states.push_back(std::move(state));
   }
@@ -92,7 +95,8 @@ struct Compiler {
   Collector& diagnostics;
   kernels::KernelModule& kernels;
 
-  /// nn to dist by `partition`, its functions `names` written down as logical programs; then by `lower` to what runs.
+  /// From nn to dist by `partition`, recording its functions `names` as logical programs; then by `lower` to the executable
+  /// form.
   Result<Compiled> compile(ModuleOp module, ArrayRef<StringRef> names, llvm::function_ref<void(PassManager&)> partition,
                            void (*lower)(OpPassManager&)) {
     PassManager to_dist(&context, ModuleOp::getOperationName());
@@ -125,7 +129,7 @@ struct Compiler {
   }
 };
 
-/// The steps that the first `outputs` outputs need stand first: what runs before gradients are given.
+/// Puts the steps that the first `outputs` outputs need first: they run before gradients are given.
 void put_first(Program& program, size_t outputs) {
   const std::vector<bool> first = needed_steps(program, outputs);
   std::vector<Step> steps;
@@ -135,8 +139,8 @@ void put_first(Program& program, size_t outputs) {
   program.steps = std::move(steps);
 }
 
-/// The full names of the inputs and parameters of floating point that `names`, with or without `module.` parts, are, each once; what is
-/// tied has several. Errors, located: there is none of that name.
+/// The full names of the floating-point inputs and parameters that `names` refers to, with or without `module.` parts, each
+/// once; a tied parameter has several names. Errors, located: no input or parameter has that name.
 Result<std::vector<std::string>> differentiable(const frontend::Model& model, func::FuncOp function,
                                                 ArrayRef<Parameter> parameters, ArrayRef<std::string> names) {
   std::set<std::string> full;
@@ -163,11 +167,11 @@ Result<std::vector<std::string>> differentiable(const frontend::Model& model, fu
   return found;
 }
 
-/// `forward` and `backward` of the plan.
+/// The plan's `forward` and `backward`.
 Result<void> add_caller_programs(const frontend::Model& model, const CompileOptions& options, passes::PipelineOptions pipeline,
                                  void (*lower)(OpPassManager&), Compiler& compiler, Plan& plan) {
   pipeline.training_mode = options.gradients->training_mode;
-  compiler.diagnostics.take_no_warnings();  // of the same graph: they are there already
+  compiler.diagnostics.take_no_warnings();  // of the same graph: already present
   const auto add = [&](StringRef name, Program& graph, Program& program, std::string& ir) -> Result<void> {
     ImportedModel imported =
         import_model(model, compiler.context, pipeline.training_mode ? Purpose::training_outputs : Purpose::inference);
@@ -215,7 +219,8 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
     return Error({model.file}, "strategy '" + to_string(options.strategy) +
                                    "' is of training steps, but the model has no 'training' section");
   if (options.strategy != Strategy()) plan.requires_.push_back(to_string(options.strategy));
-  if (model.training) plan.training = json_of(*model.training);
+  const Json loss_scale = model.training ? loss_scale_of(*model.training, options.precision) : Json();
+  if (model.training) plan.training = json_of(*model.training, loss_scale);
   const passes::PipelineOptions pipeline{options.device_memory, options.precision, options.unpartitioned, options.strategy};
   auto* const lower_infer = options.unfused ? passes::build_plain_lowering_pipeline : passes::build_inference_pipeline;
   auto* const lower_training =
@@ -225,6 +230,9 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
                        void (*partition)(OpPassManager&, const passes::PipelineOptions&),
                        void (*lower)(OpPassManager&)) -> Result<Compiled> {
     ImportedModel imported = import_model(model, *context, purpose);
+    if (purpose == Purpose::training && !loss_scale.is_null())
+      (*imported.module->getOps<func::FuncOp>().begin())
+          ->setAttr(nn::kLossScale, loss_scale_attribute(Builder(context.get()), loss_scale));
     SHEAF_ASSIGN(auto compiled,
                  compiler.compile(*imported.module, names, [&](PassManager& passes) { partition(passes, pipeline); }, lower));
     if (!first && !same_regions(plan.regions, compiled.regions))
@@ -232,7 +240,7 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
     first = false;
     plan.parameters = std::move(imported.parameters);
     plan.regions = std::move(compiled.regions);
-    plan.state = std::move(compiled.state);  // what micro-batches add up too; the optimiser's is that of `train`
+    plan.state = std::move(compiled.state);  // the sums of micro-batches too; the optimiser's state is that of `train`
     return compiled;
   };
   const auto wanted = [&](StringRef name) { return options.only.empty() || options.only == name; };
@@ -251,7 +259,7 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
     plan.train = std::move(train.programs[0]);
   }
   if (model.training && (wanted("accumulate") || wanted("update"))) {
-    if (trains) diagnostics.take_no_warnings();  // of the same graph: they are there already
+    if (trains) diagnostics.take_no_warnings();  // of the same graph: already present
     SHEAF_ASSIGN(auto parts,
                  add(Purpose::training, {"accumulate", "update"}, passes::build_accumulation_pipeline, lower_training));
     plan.accumulate_ir = std::move(parts.ir);

@@ -1,6 +1,7 @@
 #include "tools/estimate/cluster.h"
 
 #include "runtime/base/file.h"
+#include "runtime/base/printable.h"
 #include "runtime/plan/json_node.h"
 #include "runtime/plan/json_text.h"
 #include "runtime/session/open_devices.h"
@@ -50,9 +51,7 @@ std::string known_devices() {
 Cluster read(const JsonNode& root, Cluster cluster) {
   root.only({"sheaf_cluster", "name", "nodes", "devices", "device", "threads", "within", "between"});
   if (root.failed()) return cluster;
-  const JsonNode version = root.field("sheaf_cluster");
-  if (const std::string given = version.text(); !root.failed() && given != "1.0")
-    version.fail("version '" + given.substr(0, 32) + "' is unknown; this program reads 1.0");
+  root.field("sheaf_cluster").version("1.0");
   if (root.failed()) return cluster;
   if (root.has("name")) cluster.name = root.field("name").text();
   cluster.nodes = static_cast<int>(root.field("nodes").integer(1, kMostClusterDevices));
@@ -63,9 +62,9 @@ Cluster read(const JsonNode& root, Cluster cluster) {
   cluster.device = root.field("device").text();
   const std::vector<std::string> models = device_models();
   if (!root.failed() && cluster.device != "cpu" && std::find(models.begin(), models.end(), cluster.device) == models.end())
-    root.field("device").fail("'" + cluster.device.substr(0, 80) + "' is none of " + known_devices());
+    root.field("device").fail(in_quotes(cluster.device) + " is none of " + known_devices());
   if (!root.failed() && root.has("threads")) {
-    if (cluster.device != "cpu") root.field("threads").fail("is of CPU devices alone");
+    if (cluster.device != "cpu") root.field("threads").fail("is only for CPU devices");
     cluster.threads = static_cast<int>(root.field("threads").integer(1, 1 << 16));
   }
   if (root.has("within") || cluster.devices > 1) cluster.within = read_link(root.field("within"));

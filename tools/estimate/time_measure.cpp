@@ -43,6 +43,7 @@ class Clock {
   void measure() {
     const auto& instances = binding_.program.instances;
     IdVector<LaneId, double> lane_time(devices_.lanes().size(), 0);
+    IdVector<LaneId, double> ahead(devices_.lanes().size(), 0);  // copies for the next run, beside this one
     IdVector<InstanceId, double> done(instances.size(), 0);
     // As in schedule(): early operations come first on their lane.
     for (const bool early : {true, false}) {
@@ -55,11 +56,17 @@ class Clock {
           now = std::max(now, done[wait.instance]) + signal;
           estimate_.devices[instance.lane.index()].communication_seconds += signal;
         }
-        done[i] = now += take(i);
+        if (const auto* copy = instance.is<Instance::Copy>(); copy && copy->ahead) {
+          ahead[instance.lane] += take(i);
+          done[i] = now;
+        } else {
+          done[i] = now += take(i);
+        }
       }
     }
     for (const double time : done) estimate_.ends.push_back(time);
-    for (double time : lane_time) estimate_.step_seconds = std::max(estimate_.step_seconds, time);
+    for (const auto& times : {lane_time, ahead})
+      for (const double time : times) estimate_.step_seconds = std::max(estimate_.step_seconds, time);
     for (size_t l = 0; l < by_bound_.size(); ++l) estimate_.layers[l].bound = most(by_bound_[l]);
     for (size_t k = 0; k < kind_bounds_.size(); ++k) estimate_.kinds[k].bound = most(kind_bounds_[k]);
   }
@@ -80,7 +87,7 @@ class Clock {
     return on_host(instance.inputs[0]) != on_host(instance.outputs[0]);
   }
 
-  /// Of the operations that are of one kind with `op`: its index among Estimate::kinds.
+  /// The index among Estimate::kinds of the operations of the same kind as `op`.
   size_t kind_of(Op op) {
     const auto [known, fresh] = kinds_.try_emplace(op, estimate_.kinds.size());
     if (fresh) {
@@ -90,13 +97,13 @@ class Clock {
     return known->second;
   }
 
-  /// The rate at which a generated kernel moves what its threads ask for, an item or more of each operand at a time; no bound where
-  /// that isn't known.
+  /// The rate at which a generated kernel moves what its threads request, one or more items of each operand at a time; no bound
+  /// if that isn't known.
   double bytes_in_flight_per_second(const DeviceDescription& device, const OperationInfo& info) const {
     const Kernel* kernel = info.op == Op::kernel ? find_kernel(plan_, info.kernel) : nullptr;
     if (!kernel || kernel->gpu_block <= 0 || device.threads == 0 || device.seconds_of_latency == 0 || info.output_specs.empty())
       return std::numeric_limits<double>::infinity();
-    size_t bytes = 0;  // that a thread asks for, for one item
+    size_t bytes = 0;  // that a thread requests for one item
     for (const TensorSpec& input : info.input_specs)
       bytes += input.dims == info.output_specs[0].dims ? size_of(input.dtype) : 0;
     const double items = std::max(1.0, double(kernel->gpu_items) / kernel->gpu_block);
@@ -105,7 +112,7 @@ class Clock {
 
   const DeviceDescription& description(LaneId lane) const { return description_.of(devices_.device(lane).info()); }
 
-  /// Seconds of one operation, noted with its device and layer.
+  /// Seconds of one operation, recorded with its device and layer.
   double take(InstanceId i) {
     const Instance& instance = binding_.program.instances[i];
     if (instance.is<Instance::Print>()) return 0;
@@ -130,7 +137,7 @@ class Clock {
     Roofline roofline = lane_roofline(device, threads, on_cores ? busy + others_ : busy, info.op,
                                       multiplied(info.op, info.input_specs), cost.bytes());
     const bool copies = (instance.is<Instance::Copy>() || instance.is<Instance::Fetch>()) && info.op != Op::update;
-    if (copies) {  // read and written count as one byte copied
+    if (copies) {  // a byte read and written counts as one byte copied
       const bool host = device.host_bytes_per_second > 0 && crosses(instance);
       roofline.bytes_per_second = 2 * (host ? device.host_bytes_per_second : device.copy_bytes_per_second);
     }

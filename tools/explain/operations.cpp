@@ -15,7 +15,7 @@
 namespace sheaf {
 namespace {
 
-/// The plan bound, or planned where a device isn't there, with all that binding says about itself.
+/// The bound plan, or the planned one if a device isn't there, with everything binding reports about itself.
 struct BoundPlan {
   std::vector<OperationInfo> operations;
   std::vector<PlannedDevice> planned;
@@ -54,7 +54,7 @@ ExplainedOperation explained(const Plan& plan, const Step& step, const Operation
   operation.launch = info.launch;
   operation.uncertain = info.uncertain;
   operation.reason = info.op == Op::print
-                         ? "it prints its text, in which sizes are filled in, and hands its first input on as it is"
+                         ? "it prints its text, with the sizes filled in, and passes its first input on unchanged"
                          : info.reason;
   const bool of_step = operation.op == step.op && info.inputs.size() == step.roles.size();
   for (size_t i = 0; i < info.inputs.size(); ++i)
@@ -63,7 +63,7 @@ ExplainedOperation explained(const Plan& plan, const Step& step, const Operation
   for (size_t i = 0; i < info.outputs.size(); ++i)
     operation.outputs.push_back({"y" + (i ? std::to_string(i) : ""), info.outputs[i], info.output_specs[i], false});
   if (operation.op == Op::reorder || operation.op == Op::copy) {
-    // A copy may be of a part of either: of a chunk from the whole, or of a chunk into it.
+    // A copy may involve a part of either side: from a chunk of the whole, or into one.
     const size_t bytes = std::min(info.input_specs[0].bytes, info.output_specs[0].bytes);
     operation.cost = operation.op == Op::copy ? Cost{0, static_cast<double>(bytes), static_cast<double>(bytes)}
                                               : copy_cost(info.input_specs[0], info.output_specs[0]);
@@ -90,15 +90,16 @@ bool alike(const ExplainedOperation& a, const ExplainedOperation& b) {
 /// Why a step of the executable program has no operation.
 std::string idle_because(const Step& step) {
   if (step.once) return "once, when weights are set: it depends on nothing else";
+  if (step.op == Op::kernel && step.inputs.empty()) return "it reads no tensor, so binding has made its result once";
   if (step.op == Op::view) return "a view: the same bytes under another shape";
   const Movement movement = traits(step.op).movement;
   switch (movement.carries) {
     case Carries::nothing: break;
     case Carries::chunks:
       if (movement.route == Route::within) return "each share is a view of the whole that its replica has";
-      if (movement.route == Route::among) return "the shares are made in their places of the whole, or there is one alone";
+      if (movement.route == Route::among) return "the shares are made in their places of the whole, or there is only one";
       return movement.route == Route::to_replicas
-                 ? "each chunk is a view of the whole: it lies in memory that the devices share"
+                 ? "each chunk is a view of the whole, which is in memory that the devices share"
                  : "the one chunk there is is the whole";
     case Carries::whole: return "both ends share one memory: the value is used where it is";
     case Carries::summands: return "there is one replica: its value is the sum";
@@ -115,7 +116,7 @@ Result<std::vector<PlannedDevice>> add_operations(const Plan& plan, const Explai
   const bool host_only = request.devices.size() == 1 && request.devices[0] == "cpu";
   std::map<const Step*, std::vector<ExplainedOperation>> by_step;
   for (const OperationInfo& info : bound.operations) {
-    if (info.step < 0) continue;  // copies to the caller's buffers and to variables are of no step
+    if (info.step < 0) continue;  // copies to the caller's buffers and to variables belong to no step
     const std::vector<int> own = {info.step};
     for (int s : info.steps.empty() ? own : info.steps) {
       const Step& step = program.steps[static_cast<size_t>(s)];

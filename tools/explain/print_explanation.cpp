@@ -1,4 +1,4 @@
-// An explanation as text: a paragraph a layer, facts under headings in one column.
+// An explanation as text: a paragraph for each layer, facts under headings in one column.
 #include "runtime/plan/op_list.h"
 #include "runtime/base/joined.h"
 #include "tools/explain/explain.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kWidest = 110;
 constexpr size_t kIndent = 12;
 
-/// `text` behind `heading` in the first column, later lines under its beginning.
+/// `text` after `heading` in the first column, with later lines aligned to its beginning.
 std::string fact(const std::string& heading, const std::string& text, size_t indent = kIndent) {
   std::string result = "  " + heading + std::string(indent > heading.size() + 2 ? indent - heading.size() - 2 : 1, ' ');
   size_t column = width_of(result);
@@ -69,9 +69,9 @@ std::string operation_text(const ExplainedOperation& operation) {
   if (!operation.launch.empty()) text += fact("  launched", "with others at once: " + operation.launch);
   if (!operation.reason.empty()) text += fact("  because", printable(sentence(operation.reason)));
   if (operation.implementation == "in place")
-    return text + fact("  because", "the part is made where it is wanted, in its slice of the whole: nothing is copied.");
+    return text + fact("  because", "the part is made in its slice of the whole: nothing is copied.");
   if (operation.op == Op::copy)
-    text += fact("  because", "it goes from one device to another, or its rows don't lie together in the whole.");
+    text += fact("  because", "it goes from one device to another, or its rows aren't contiguous in the whole.");
   if (operation.op == Op::print) return text;
   if (!operation.uncertain.empty()) text += fact("  memory", printable(sentence(operation.uncertain)));
   text += fact("  layout", operands_text(operation.inputs) + " → " + operands_text(operation.outputs));
@@ -138,7 +138,7 @@ std::string where_text(const ExplainedLayer& layer) {
     text += fact(n == 0 ? "where" : "", what);
     if (!node.reason.empty()) text += fact("  because", printable(sentence(node.reason)));
     else if (node.region >= 0 && !node.inserted)
-      text += fact("  because", "it stands in a DataParallel layer: each replica computes its chunk, on its own device.");
+      text += fact("  because", "it is in a DataParallel layer: each replica computes its chunk, on its own device.");
     n = end;
   }
   return text;

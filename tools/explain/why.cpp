@@ -1,4 +1,4 @@
-// Why a node is there: what stands in the model file, what came of it, who wanted it.
+// Why a node exists: what the model file says, what became of it, who wanted it.
 #include "tools/explain/explain.h"
 #include "tools/explain/select.h"
 #include "tools/inspect/dump.h"
@@ -43,7 +43,7 @@ class Chain {
     return known ? &plan_.regions[static_cast<size_t>(node_.region)] : nullptr;
   }
 
-  /// What the model file says, and where.
+  /// The model file's text, and where it is.
   void annotation(std::vector<std::string>& chain) const {
     if (const Region* in = region()) {
       std::string text = in->location.line > 0 ? place_of(in->location) + ": " : "";
@@ -59,7 +59,7 @@ class Chain {
     if (!node_.layer.empty() && !of_region && node_.location.line > 0)
       chain.push_back(place_of(node_.location) + ": layer '" + node_.layer + "'.");
     else if (node_.layer.empty() && node_.kind == PlacementNode::input)
-      chain.push_back("'" + node_.name + "' is given to each run; what is given arrives on the host.");
+      chain.push_back("'" + node_.name + "' is given to each run, and arrives on the host.");
     else if (node_.layer.empty() && node_.kind == PlacementNode::output)
       chain.push_back("'" + node_.name + "' is an output of the program; outputs stay where they are made.");
     else if (node_.layer.empty())
@@ -128,7 +128,7 @@ class Chain {
         std::to_string(node_.replica) + ", on " + node_.device + ".");
   }
 
-  /// Who reads what it makes: the layers behind further movements.
+  /// The readers of its results: the layers behind further movements.
   void neighbours(std::vector<std::string>& chain) const {
     std::set<int> visited;
     std::vector<std::string> users;

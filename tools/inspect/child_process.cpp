@@ -1,5 +1,7 @@
 #include "tools/inspect/child_process.h"
 
+#include "runtime/base/pipe.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -17,19 +19,8 @@ namespace sheaf {
 
 namespace {
 
-/// A pipe whose ends are closed with it. Close-on-exec, so that the child holds only what it is given.
-struct Pipe {
-  int ends[2] = {-1, -1};
-  bool open() { return pipe2(ends, O_CLOEXEC) == 0; }
-  void close(int end) {
-    if (ends[end] >= 0) ::close(ends[end]);
-    ends[end] = -1;
-  }
-  ~Pipe() { close(0), close(1); }
-};
-
-/// Keeps SIGPIPE from ending this process while it writes to a child that may be gone: blocked in this thread, and
-/// what has come in meanwhile is taken out again.
+/// Keeps SIGPIPE from ending this process while it writes to a child that may be gone: blocks it in this thread, and takes out
+/// again what came in meanwhile.
 class BrokenPipeGuard {
  public:
   BrokenPipeGuard() {
@@ -49,28 +40,29 @@ class BrokenPipeGuard {
   sigset_t signal_, before_;
 };
 
-/// Feeds and drains the three pipes at once: a child that prints before it has read all of its input can't block us.
-bool exchange(Pipe& in, Pipe& out, Pipe& err, const std::string& input, ChildOutput& result) {
+/// Feeds and drains the three pipes at once: a child that prints before it has read all of its input can't block sheaf.
+/// Closes `in` once all is written, `out` and `err` at their ends.
+bool exchange(Descriptor& in, Descriptor& out, Descriptor& err, const std::string& input, ChildOutput& result) {
   size_t written = 0;
-  if (input.empty()) in.close(1);
-  while (out.ends[0] >= 0 || err.ends[0] >= 0) {
-    pollfd ready[3] = {{in.ends[1], POLLOUT, 0}, {out.ends[0], POLLIN, 0}, {err.ends[0], POLLIN, 0}};
+  if (input.empty()) in = Descriptor();
+  while (out.open() || err.open()) {
+    pollfd ready[3] = {{in.get(), POLLOUT, 0}, {out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}};
     if (poll(ready, 3, -1) < 0) {
       if (errno == EINTR) continue;
       return false;
     }
     if (ready[0].revents) {
-      const ssize_t count = write(in.ends[1], input.data() + written, input.size() - written);
+      const ssize_t count = write(in.get(), input.data() + written, input.size() - written);
       if (count > 0) written += static_cast<size_t>(count);
-      // A child that stops reading says why on its standard error.
-      if ((count < 0 && errno != EAGAIN && errno != EINTR) || written == input.size()) in.close(1);
+      // A child that stops reading explains why on its standard error.
+      if ((count < 0 && errno != EAGAIN && errno != EINTR) || written == input.size()) in = Descriptor();
     }
-    const auto drain = [](const pollfd& end, Pipe& pipe, std::string& text) {
+    const auto drain = [](const pollfd& end, Descriptor& from, std::string& text) {
       if (!end.revents) return;
       char buffer[65536];
-      const ssize_t count = read(pipe.ends[0], buffer, sizeof buffer);
+      const ssize_t count = read(from.get(), buffer, sizeof buffer);
       if (count > 0) text.append(buffer, static_cast<size_t>(count));
-      else if (count == 0 || (errno != EAGAIN && errno != EINTR)) pipe.close(0);
+      else if (count == 0 || (errno != EAGAIN && errno != EINTR)) from = Descriptor();
     };
     drain(ready[1], out, result.output);
     drain(ready[2], err, result.errors);
@@ -84,16 +76,16 @@ Result<ChildOutput> run_child(const std::vector<std::string>& command, const std
   Pipe in, out, err;
   if (!in.open() || !out.open() || !err.open())
     return Error("can't make a pipe to '" + command[0] + "': " + std::strerror(errno));
-  fcntl(in.ends[1], F_SETFL, O_NONBLOCK);
+  fcntl(in.to.get(), F_SETFL, O_NONBLOCK);
   const BrokenPipeGuard guard;
 
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_adddup2(&actions, in.ends[0], 0);
-  posix_spawn_file_actions_adddup2(&actions, out.ends[1], 1);
-  posix_spawn_file_actions_adddup2(&actions, err.ends[1], 2);
+  posix_spawn_file_actions_adddup2(&actions, in.from.get(), 0);
+  posix_spawn_file_actions_adddup2(&actions, out.to.get(), 1);
+  posix_spawn_file_actions_adddup2(&actions, err.to.get(), 2);
   posix_spawnattr_setsigmask(&attributes, &guard.before());
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   std::vector<char*> arguments;
@@ -104,14 +96,12 @@ Result<ChildOutput> run_child(const std::vector<std::string>& command, const std
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (failure != 0) return Error("can't run the program '" + command[0] + "': " + std::strerror(failure));
-  in.close(0);
-  out.close(1);
-  err.close(1);
+  for (Descriptor* childs : {&in.from, &out.to, &err.to}) *childs = Descriptor();
 
   ChildOutput result;
-  const bool exchanged = exchange(in, out, err, input, result);
+  const bool exchanged = exchange(in.to, out.from, err.from, input, result);
   const int cause = errno;
-  in.close(1), out.close(0), err.close(0);
+  for (Descriptor* ours : {&in.to, &out.from, &err.from}) *ours = Descriptor();
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

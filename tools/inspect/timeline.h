@@ -11,7 +11,7 @@
 
 namespace sheaf {
 
-/// What ran one after another: a lane, or a stream of one.
+/// A sequence of slices: a lane, or a stream of one.
 struct TimelineTrack {
   std::string process;  ///< empty if the trace names none
   std::string name;     ///< "cpu:0"; "track 3" where the trace names none
@@ -20,7 +20,7 @@ struct TimelineTrack {
 struct TimelineSlice {
   size_t track = 0;
   std::string name;
-  double begin_us = 0;  ///< after the first slice's begin
+  double begin_us = 0;  ///< after the first slice's beginning
   double duration_us = 0;
   std::string layer;           ///< args.layer, or empty
   std::string op;              ///< args.op, or the event's category
@@ -32,17 +32,18 @@ struct TimelineSlice {
 struct Timeline {
   std::string file;
   std::vector<TimelineTrack> tracks;  ///< by the trace's sort index, or else in order of appearance
-  std::vector<TimelineSlice> slices;  ///< by track and begin; of those with one begin first what took no time, then the longer
-  size_t left_out = 0;                ///< slices beyond the most that are kept, the latest
+  std::vector<TimelineSlice>
+      slices;           ///< by track and beginning; among equal beginnings, first those that took no time, then the longer ones
+  size_t left_out = 0;  ///< slices beyond the limit, the latest
 };
 
 /// A page with more would be slow to open.
 inline constexpr size_t kMostSlices = 200'000;
 
 /// Reads the complete events (ph "X") of a trace, {"traceEvents": […]} or the bare array, and its names of processes and
-/// threads; events of other kinds (counters, flows) are passed over. `file` is for messages. Errors, located in the
-/// text: no JSON; neither of the two forms; an event that is no object; a slice without a name, `ts` or `dur`, or with
-/// ones that can't be; no slice at all.
+/// threads; events of other kinds (counters, flows) are skipped. `file` is for messages. Errors, located in the text: no JSON;
+/// neither of the two forms; an event that is no object; a slice without a name, `ts` or `dur`, or with impossible ones; no
+/// slice at all.
 Result<Timeline> parse_timeline(const std::string& file, std::string_view text, size_t most_slices = kMostSlices);
 
 /// Reads a file and parses it. Errors: also a file that can't be read.

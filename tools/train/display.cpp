@@ -54,6 +54,10 @@ std::string epoch_line(const EpochRecord& record, int64_t epochs) {
     if (record.evaluation->loss) line += formatted("  eval loss %.4g", *record.evaluation->loss);
     for (const auto& [metric, value] : record.evaluation->metrics) line += "  eval " + metric_text(metric, value);
   }
+  if (const auto& scale = record.loss_scale) {
+    line += formatted("  loss scale %g, ", static_cast<double>(scale->scale)) + with_thousands(scale->skipped) +
+            (scale->skipped == 1 ? " step skipped" : " steps skipped");
+  }
   line += "  " + rate_text(record.seconds > 0 ? static_cast<double>(record.rows) / record.seconds : 0);
   line += formatted("  %.3g s", record.seconds);
   return line + ", " + wait_text(record.data_wait_seconds, record.seconds);

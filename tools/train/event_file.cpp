@@ -101,6 +101,10 @@ Result<void> EventFile::add(const StepRecord& record) {
   add_scalar(record.step, "train/loss", record.loss);
   add_scalar(record.step, "train/lr", record.lr);
   if (record.seconds > 0) add_scalar(record.step, "train/samples_per_s", static_cast<double>(record.rows) / record.seconds);
+  if (record.loss_scale) {
+    add_scalar(record.step, "train/loss_scale", record.loss_scale->scale);
+    add_scalar(record.step, "train/skipped_steps", static_cast<double>(record.loss_scale->skipped));
+  }
   return flush_now_and_then();
 }
 

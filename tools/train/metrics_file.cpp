@@ -21,7 +21,7 @@ double per_second(int64_t rows, double seconds) { return seconds > 0 ? static_ca
 
 Error failure(const std::string& file) { return Error({file, 0, 0}, std::string("can't be written: ") + std::strerror(errno)); }
 
-/// Whether the line is of the first `step` steps and `epochs` epochs of a run.
+/// Whether the line belongs to the first `step` steps and `epochs` epochs of a run.
 bool belongs(const std::string& line, int64_t step, int64_t epochs) {
   const MetricsLine json = MetricsLine::parse(line, nullptr, false);
   if (!json.is_object()) return false;
@@ -42,14 +42,19 @@ std::string lines_so_far(const std::string& file, int64_t step, int64_t epochs) 
   return kept;
 }
 
+void add_scale(MetricsLine& line, const std::optional<LossScale>& scale) {
+  if (!scale) return;
+  line["loss_scale"] = scale->scale;
+  line["skipped_steps"] = scale->skipped;
+}
+
 }  // namespace
 
 std::string metrics_line(const StepRecord& record) {
-  return text_of({{"step", record.step},
-                  {"epoch", record.epoch},
-                  {"loss", record.loss},
-                  {"lr", record.lr},
-                  {"samples_per_s", per_second(record.rows, record.seconds)}});
+  MetricsLine line = {{"step", record.step}, {"epoch", record.epoch}, {"loss", record.loss}, {"lr", record.lr}};
+  add_scale(line, record.loss_scale);
+  line["samples_per_s"] = per_second(record.rows, record.seconds);
+  return text_of(line);
 }
 
 std::string metrics_line(const EpochRecord& record) {
@@ -64,6 +69,7 @@ std::string metrics_line(const EpochRecord& record) {
   line["steps"] = record.steps;
   if (!record.complete) line["complete"] = false;
   line["lr"] = record.lr;
+  add_scale(line, record.loss_scale);
   line["samples_per_s"] = per_second(record.rows, record.seconds);
   line["data_wait_seconds"] = record.data_wait_seconds;
   return text_of(line);
@@ -108,7 +114,8 @@ Result<void> MetricsFile::flush() {
   return {};
 }
 
-/// Of `written` bytes of what waits the file got no more: its last line may be a part. What isn't a file keeps it.
+/// Only `written` bytes of the pending text reached the file, so its last line may be incomplete. Anything but a regular file
+/// keeps it.
 void MetricsFile::remove_part(size_t written) {
   const size_t line = std::string_view(waiting_).substr(0, written).rfind('\n');
   const size_t part = written - (line == std::string_view::npos ? 0 : line + 1);

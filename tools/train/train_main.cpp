@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-/// All processes end as one.
+/// All processes end together.
 Result<Ending> left(ProcessWorld& world, Ending ending) {
   SHEAF_TRY(world.leave());
   return ending;
@@ -23,7 +23,7 @@ int train_verb(std::span<const std::string> arguments) {
   auto settings = train_settings(*options);
   if (!settings) return report_usage(std::move(settings.error()), "train");
   auto world = join_world();
-  if (!world) return report(std::move(world.error()), kFailed);
+  if (!world) return report(world.error(), kFailed);
   auto ending = TrainRun(std::move(*settings), *world).run();
   if (*world) {
     if (ending) ending = left(**world, *ending);

@@ -62,7 +62,7 @@ Result<Ending> TrainRun::run() {
   SHEAF_TRY(check_best());
   SHEAF_TRY(check_monitor());
   const int64_t per_epoch = batches_per_epoch(data_->rows(), loop_.batch_size, loop_.drop_last);
-  if (settings_.epochs > (int64_t{1} << 50) / per_epoch) return Error("--epochs: so many steps can't be counted");
+  if (settings_.epochs > (int64_t{1} << 50) / per_epoch) return Error("--epochs: that many steps can't be counted");
   loop_.steps = settings_.epochs > 0 ? settings_.epochs * per_epoch : settings_.steps;
 
   BindOptions bind = settings_.bind;
@@ -72,7 +72,7 @@ Result<Ending> TrainRun::run() {
   SHEAF_ASSIGN(learner_, ModelLearner::make(*model_, devices_, data_->rows(), loop_.batch_size, progress, bind));
   learner_->set_trace(trace_);
   if (eval_) {
-    // No more rows at a time than in training, whose memory is known to be there.
+    // No more rows at a time than in training, whose memory is known to be available.
     const int64_t evaluated = (settings_.batch_size + settings_.micro_batches - 1) / settings_.micro_batches;
     SHEAF_ASSIGN(evaluator_, Evaluator::make(*model_, devices_, *eval_, loss_, evaluated, bind));
     evaluator_->set_trace(trace_);
@@ -97,22 +97,22 @@ Result<void> TrainRun::load() {
   return settings_.weights.empty() ? Result<void>() : load_partial_weights(*model_, settings_.weights);
 }
 
-/// A schedule that goes by evaluations needs some.
+/// A schedule driven by evaluations needs some.
 Result<void> TrainRun::check_monitor() const {
   const std::string monitor = monitored(model_->plan());
   if (monitor.empty() || monitor == "train_loss" || !settings_.eval.empty()) return {};
-  return Error("the model's schedule, ReduceLROnPlateau, goes by " + monitor + ", and there is no evaluation")
+  return Error("the model's schedule, ReduceLROnPlateau, follows " + monitor + ", and there is no evaluation")
       .note("give the rows to evaluate on by --eval");
 }
 
-/// --best names what evaluation tells.
+/// --best names a result of evaluation.
 Result<void> TrainRun::check_best() {
   state_.best.by = settings_.best;
   std::vector<std::string> known = {"loss"};
   for (const Metric metric : loss_.metrics) known.push_back(row_of(metric).name);
   if (std::ranges::find(known, settings_.best) != known.end()) return {};
   return Error("--best " + settings_.best + ": evaluation tells " + quoted_list(known))
-      .note("the \"metrics\" of the model file's training section say what it tells beside the loss");
+      .note("the \"metrics\" of the model file's training section list what it reports besides the loss");
 }
 
 Result<void> TrainRun::open_devices() {
@@ -134,7 +134,7 @@ Result<void> TrainRun::open_devices() {
   return {};
 }
 
-/// Before anything is sent that only makes sense between like processes.
+/// Before anything is sent that makes sense only between processes with equal settings.
 Result<void> TrainRun::compare() const {
   if (!world_) return {};
   const auto number = [](auto value) { return std::to_string(value); };
@@ -199,7 +199,7 @@ Result<Ending> TrainRun::loop() {
   hooks.stopped = [&] {
     stopped_by = signals.caught();
     if (!world_) return stopped_by != 0;
-    // All ranks stop after the same step. A world that has ended says so in the next one.
+    // All ranks stop after the same step. A world that has ended reports it in the next one.
     const auto caught = world_->exchange(std::to_string(stopped_by));
     stopped_by = 0;
     for (size_t rank = 0; caught && rank < caught->size() && stopped_by == 0; ++rank) {

@@ -65,7 +65,7 @@ OptionParser train_options() {
       .option("--data", "NAME=SOURCE", source_help("rows of an input or target"))
       .file(FileUse::source)
       .repeatable()
-      .option("--batch-size", "N", "rows of a step; the last step of an epoch takes what is left")
+      .option("--batch-size", "N", "rows of a step; the last step of an epoch takes the rest")
       .also("--batch")
       .required()
       .option("--micro-batches", "M",
@@ -198,7 +198,7 @@ std::string settings_text(const SettingsInForce& in_force) {
   row("length",
       (settings.epochs > 0 ? with_thousands(settings.epochs) + (settings.epochs == 1 ? " epoch, " : " epochs, ") : "") +
           with_thousands(in_force.loop.steps) + (in_force.loop.steps == 1 ? " step" : " steps"));
-  row("order", settings.shuffle ? "shuffled anew each epoch" : "as it stands (--no-shuffle)");
+  row("order", settings.shuffle ? "shuffled anew each epoch" : "as given (--no-shuffle)");
   Json call = {{"type", member_of(member_of(training, "loss"), "type")}};
   for (const auto& [name, value] : member_of(member_of(training, "loss"), "arguments").items()) call[name] = value;
   row("loss", call_text(call));
@@ -233,7 +233,7 @@ std::string settings_text(const SettingsInForce& in_force) {
     row("graphs",
         bind.graphs ? "recorded at the second step, then replayed" : "none (--no-graphs): each operation is handed over");
     row("deterministic", bind.deterministic
-                             ? "yes: no sums whose order depends on timing; what is slower for it is in `sheaf explain`"
+                             ? "yes: no sums whose order depends on timing; `sheaf explain` shows what is slower for it"
                              : "no (--no-deterministic): runs may differ in rounding");
   }
   row("seed", std::to_string(settings.seed));

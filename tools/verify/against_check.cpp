@@ -14,12 +14,12 @@ namespace {
 
 bool is_given(const Value& value) { return value.role == Value::input || value.role == Value::target; }
 
-/// What names of tensors mean in one of the plan's programs. A tied parameter has several names.
+/// The meaning of tensor names in one of the plan's programs. A tied parameter has several names.
 struct Names {
   std::map<std::string, int> values;  ///< layers' results, gradients
   std::set<int> gradients;            ///< of these values
   std::map<std::string, size_t> outputs;
-  std::map<std::string, std::string> updated;  ///< parameters, buffers and state with new values: the update's name
+  std::map<std::string, std::string> updated;  ///< parameters, buffers and state with new values, under the update's name
 
   Names(const Plan& plan, const Program& program) {
     const bool trains = !program.updates.empty();
@@ -65,7 +65,7 @@ class AgainstCheck {
       const auto found = names_.values.find(name);
       if (found == names_.values.end()) continue;
       request.wanted.insert(found->second);
-      // The optimiser's result is compared with theirs from the same gradient.
+      // The optimiser's result is compared with theirs, computed from the same gradient.
       const Value& gradient = program_.values[static_cast<size_t>(found->second)];
       const bool fits = tensor.dtype == gradient.dtype && tensor.shape == sizes_of(gradient);
       if (names_.gradients.contains(found->second) && fits) request.imposed[found->second] = tensor;
@@ -115,7 +115,7 @@ class AgainstCheck {
     divergence.expected = number_at(theirs, difference.first_beyond);
     divergence.found = number_at(ours, difference.first_beyond);
     divergence.tolerance = tolerance;
-    divergence.explanation = "expected is what the file has";
+    divergence.explanation = "expected is the file's value";
     result_.divergence = std::move(divergence);
     return {};
   }
@@ -128,7 +128,7 @@ class AgainstCheck {
 };
 
 /// `theirs` under the plan's names: names of parameters, gradients and layers are matched as match_names() matches a weights
-/// file's. Names without a meaning stay.
+/// file's. Unknown names stay.
 Result<NamedTensors> under_the_plans_names(const Plan& plan, const NamedTensors& theirs) {
   const Names infer(plan, plan.infer), train(plan, plan.train);
   NamedTensors named;

@@ -25,7 +25,8 @@ bool reads_state(const Program& program, int value) {
   });
 }
 
-/// What was moved to become `value`, whole or in shares; itself if it was made where it is. A sum of several is made.
+/// The value that was moved to become `value`, whole or in shares; `value` itself if it was computed where it is, as a sum of
+/// several is.
 int moved_from(const Program& program, int value) {
   for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
     const bool moves_it = moves(step->op) && traits(step->op).movement.carries != Carries::summands;
@@ -38,6 +39,7 @@ int moved_from(const Program& program, int value) {
 
 std::map<std::string, int> gradients_of(const Plan& plan, const Program& program) {
   std::map<std::string, int> gradients;
+  if (plan.training.contains("loss_scale")) return gradients;
   for (const Update& update : program.updates) {
     const auto parameter = std::find_if(plan.parameters.begin(), plan.parameters.end(),
                                         [&](const Parameter& other) { return other.name == update.name && !other.buffer; });
@@ -53,7 +55,7 @@ std::map<std::string, int> gradients_of(const Plan& plan, const Program& program
           const Value& value = program.values[static_cast<size_t>(input)];
           const Value& origin = program.values[static_cast<size_t>(moved_from(program, input))];
           if (origin.role != Value::temporary || value.shape != updated.shape) continue;
-          // New state, and what is made from state, comes from the gradient too.
+          // New state, and values computed from state, depend on the gradient too.
           if (of_state(program, input) || reads_state(program, input)) {
             from.push_back(input);
           } else {

@@ -9,7 +9,7 @@
 namespace sheaf {
 namespace {
 
-/// By value: the step that makes it, -1: none.
+/// By value: the step that makes it; -1: none.
 std::vector<int> makers_of(const Program& program) {
   std::vector<int> makers(program.values.size(), -1);
   for (size_t i = 0; i < program.steps.size(); ++i)
@@ -58,7 +58,7 @@ class Check {
     return run_.binding.write(bound, expected->bytes.data());
   }
 
-  /// One summand: compared when all are there.
+  /// One summand: compared once all are there.
   Result<void> look_at_part(const BoundValue& bound, HostTensor found) {
     auto& parts = parts_[bound.value];
     parts.push_back(std::move(found));
@@ -127,7 +127,7 @@ class Check {
       } else if (layout.kind == ValueLayout::replicated) {
         what = "all replicas should have the unpartitioned program's value";
       } else {
-        what = "it isn't what the layer makes of this replica's rows";
+        what = "it isn't the layer's result for this replica's rows";
       }
     }
     result.explanation = what;

@@ -1,5 +1,7 @@
 #include "tools/verify/report.h"
 
+#include "tools/estimate/table.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -28,39 +30,23 @@ std::string index_text(const std::vector<int64_t>& index) {
 
 std::string ulps_text(double ulps) { return ulps < 1e6 ? std::to_string(static_cast<int64_t>(ulps)) : number(ulps); }
 
-/// Columns of text, the first to the left, the others to the right.
-class Table {
- public:
-  explicit Table(std::vector<std::string> header) { add(std::move(header)); }
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  std::string text() const {
-    std::vector<size_t> widths(rows_[0].size(), 0);
-    for (const auto& row : rows_)
-      for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    std::string text;
-    for (const auto& row : rows_) {
-      std::string line = "  " + row[0] + std::string(widths[0] - row[0].size(), ' ');
-      for (size_t i = 1; i < row.size(); ++i) line += "  " + std::string(widths[i] - row[i].size(), ' ') + row[i];
-      text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-    }
-    return text;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
-
 std::vector<std::string> cells(const Difference& difference) {
   if (difference.elements == 0) return {"-", "", ""};
   if (difference.bitwise()) return {"bitwise", "", ""};
   return {number(difference.largest_absolute), number(difference.largest_relative), ulps_text(difference.largest_ulps)};
 }
 
+Table headed(const std::string& names) {
+  Table table;
+  table.row({names, "tensors", "operation", "relative", "ULP", "end to end", "relative", "ULP"});
+  return table;
+}
+
 void add_row(Table& table, const std::string& name, const ValueDifference& value) {
   std::vector<std::string> row = {name, std::to_string(value.compared)};
   for (const Difference* difference : {&value.alone, &value.end_to_end})
     for (std::string& cell : cells(*difference)) row.push_back(std::move(cell));
-  table.add(std::move(row));
+  table.row(std::move(row));
 }
 
 Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(number(value)); }
@@ -153,14 +139,14 @@ std::string to_text(const Verification& verification) {
                                          : "on " + verification.devices + ": partitioned, against unpartitioned";
     if (program.counts_steps) text += ", " + std::to_string(program.steps) + (program.steps == 1 ? " step" : " steps");
     text += "\n";
-    Table table({"layer", "tensors", "operation", "relative", "ULP", "end to end", "relative", "ULP"});
+    Table table = headed("layer");
     for (const ValueDifference& layer : program.layers()) add_row(table, layer.name, layer);
-    text += table.text();
+    text += table.text("  ");
     for (const auto& [title, rows] : {std::pair{"gradient of", &program.gradients}, {"after the step", &program.updated}}) {
       if (rows->empty()) continue;
-      Table of({title, "tensors", "operation", "relative", "ULP", "end to end", "relative", "ULP"});
+      Table of = headed(title);
       for (const ValueDifference& value : *rows) add_row(of, value.name, value);
-      text += "\n" + of.text();
+      text += "\n" + of.text("  ");
     }
     text += program.divergence ? "\n" : "  no divergence: every difference is rounding\n\n";
   }

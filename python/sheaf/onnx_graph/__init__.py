@@ -44,7 +44,7 @@ def _examples(graph: Graph, batch_dim, sizes):
                 free.add(size)
                 shape.append(sizes[size])
             else:
-                problems.append(Diagnostic(f"input '{value.name}' has a free size '{size or '?'}' beside the batch: give it, as in "
+                problems.append(Diagnostic(f"input '{value.name}' has a free size '{size or '?'}' besides the batch: give it, as in "
                                            f"sizes={{\"{size or '?'}\": 128}}", graph.file))
                 shape.append(1)
         if value.shape is None:

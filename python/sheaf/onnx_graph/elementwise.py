@@ -1,4 +1,4 @@
-"""Element by element."""
+"""Element-wise operations."""
 import math
 import operator as python
 
@@ -13,7 +13,8 @@ _DTYPES = {1: torch.float32, 2: torch.uint8, 6: torch.int32, 7: torch.int64, 9: 
 _UNARY = {
     "Relu": F.relu, "Sigmoid": torch.sigmoid, "Tanh": torch.tanh, "Exp": torch.exp, "Log": torch.log, "Sqrt": torch.sqrt, "Abs": torch.abs,
     "Neg": torch.neg, "Reciprocal": torch.reciprocal, "Floor": torch.floor, "Ceil": torch.ceil, "Round": torch.round, "Sign": torch.sign, "Erf": torch.erf,
-    "Sin": torch.sin, "Cos": torch.cos, "Tan": torch.tan, "Atan": torch.atan, "Softplus": F.softplus, "Softsign": F.softsign, "HardSwish": F.hardswish,
+    "Sin": torch.sin, "Cos": torch.cos, "Tan": torch.tan, "Atan": torch.atan, "Asin": torch.asin, "Acos": torch.acos, "Sinh": torch.sinh, "Cosh": torch.cosh,
+    "Asinh": torch.asinh, "Acosh": torch.acosh, "Atanh": torch.atanh, "Softplus": F.softplus, "Softsign": F.softsign, "HardSwish": F.hardswish,
     "Mish": F.mish, "Identity": lambda x: x, "Not": torch.logical_not, "IsNaN": torch.isnan,
 }
 _UNARY_WITH = {
@@ -62,7 +63,7 @@ def _binary(kind, on_tensors, on_numbers):
     def run(node, a, b):
         if isinstance(a, Sizes) and isinstance(b, Sizes):
             return Sizes.together(on_numbers, a, b, torch.bool if kind in _COMPARISONS else None)
-        # A number has to stand on the right of functions that want a tensor first.
+        # For functions that want a tensor first, a number must be on the right.
         return on_tensors(Sizes.tensor_of(a), operand(b)) if not isinstance(a, Sizes) or kind not in ("Add", "Mul") else on_tensors(b, operand(a))
 
 

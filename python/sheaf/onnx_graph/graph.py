@@ -9,7 +9,7 @@ from ..error import Diagnostic, Error, reason
 
 @dataclass(frozen=True)
 class Declared:
-    """An input: `shape` has numbers, names, or None for sizes that have no name; it is None where none is declared."""
+    """An input: `shape` has numbers, names, or None for unnamed sizes; it is None if none is declared."""
 
     name: str
     argument: str  # its name in Python
@@ -42,7 +42,7 @@ class Graph:
     outputs: list
     nodes: list
     tensors: dict = field(default_factory=dict)  # by name
-    constants: set = field(default_factory=set)  # those that no training changes: values of Constant nodes
+    constants: set = field(default_factory=set)  # those that training doesn't change: values of Constant nodes
 
     def users(self, name):
         """The nodes that read a value."""
@@ -77,7 +77,7 @@ def read(file):
             tensors[node.output[0]] = value
             constants.add(node.output[0])
             continue
-        if kind == "Identity" and node.input[0] in tensors:  # how exporters write tensors that are equal
+        if kind == "Identity" and node.input[0] in tensors:  # how exporters write equal tensors
             tensors[node.output[0]] = tensors[node.input[0]]
             constants |= {node.output[0]} if node.input[0] in constants else set()
             continue
@@ -137,6 +137,6 @@ def _declared(value, taken):
 
 
 def _identifier(name):
-    """A name as Python and model files can have it."""
+    """A name that Python and model files accept."""
     word = "".join(c if c.isalnum() or c == "_" else "_" for c in name).strip("_") or "x"
     return f"x{word}" if word[0].isdigit() else word

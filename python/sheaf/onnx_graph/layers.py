@@ -1,4 +1,4 @@
-"""Operations with weights: layers of PyTorch's, where the weights are the file's."""
+"""Operations with weights: PyTorch's layers, with the file's weights."""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -60,7 +60,7 @@ def conv_transpose(node, *inputs):
 
 
 def _filled(node, weights, layer, where, before=None, buffers=(), data=(0,)):
-    """The layer with the node's tensors: `where` is the input that each of its own is."""
+    """The layer with the node's tensors: `where` gives the input for each of its own."""
     named = {own: _given(node, position) for own, position in where.items()}
     for own, name in named.items():
         if name and own in buffers:
@@ -130,7 +130,7 @@ def matmul(node, a, b):
 
 
 class BatchNorm(nn.modules.batchnorm._BatchNorm):
-    """Of any number of dimensions: a node doesn't say."""
+    """For any number of dimensions: a node doesn't say."""
 
     def _check_input_dim(self, input):
         pass
@@ -142,7 +142,7 @@ def _batch_norm(node, weights):
         return None
     if len(node.outputs) > 1 and any(node.outputs[1:]) or node.attributes.get("training_mode"):
         raise ValueError("is in training mode: export the model for inference")
-    # ONNX's momentum is the old statistics' share, PyTorch's the new ones'.
+    # ONNX's momentum is the share of the old statistics, PyTorch's that of the new ones.
     layer = BatchNorm(vectors[0].numel(), node.attributes.get("epsilon", 1e-5), 1 - node.attributes.get("momentum", 0.9))
     return _filled(node, weights, layer, {"weight": 1, "bias": 2, "running_mean": 3, "running_var": 4}, buffers=("running_mean", "running_var"))
 
@@ -184,7 +184,7 @@ def rms_norm(node, x, scale):
 def group_norm(node, x, scale, bias):
     groups = node.attributes["num_groups"]
     scale, bias = Sizes.tensor_of(scale), Sizes.tensor_of(bias)
-    if node.opset < 21:  # one number a group
+    if node.opset < 21:  # one number per group
         repeats = x.shape[1] // groups
         scale, bias = scale.repeat_interleave(repeats), bias.repeat_interleave(repeats)
     return F.group_norm(x, groups, scale, bias, node.attributes.get("epsilon", 1e-5))
@@ -205,7 +205,7 @@ def _prelu(node, weights):
     weights.put(weights.path(node, {"weight": node.inputs[1]}), layer)
 
     def run(x):
-        # It is broadcast from the last dimension on; PyTorch's is along dimension 1.
+        # It is broadcast from the last dimension on; PyTorch's runs along dimension 1.
         if slope.numel() > 1 and x.dim() - slope.dim() + list(slope.shape).index(slope.numel()) != 1:
             raise ValueError("has slopes along another dimension than the channels'")
         return layer(x)

@@ -1,4 +1,4 @@
-"""The table of operators: what a node becomes. One function an operator, in the file of its family."""
+"""The table of operators: what a node becomes. One function per operator, in its family's file."""
 from dataclasses import dataclass
 from typing import Callable
 
@@ -9,9 +9,10 @@ OPERATORS = {}
 
 @dataclass(frozen=True)
 class Operator:
-    """`run(node, *inputs)` gives the node's value, or a tuple of them; inputs are tensors, Sizes, or None. The first, its data, is a tensor
-    but for an operator `on_sizes`. `layer(node, weights)` gives a Layer where the node's weights make it one, else None. Either raises
-    ValueError for a form that can't be expressed, with what to say of the operator. Inputs at `settings` are numbers, however many."""
+    """`run(node, *inputs)` returns the node's value, or a tuple of them; inputs are tensors, Sizes, or None. The first,
+    its data, is a tensor except for an operator `on_sizes`. `layer(node, weights)` returns a Layer if the node's
+    weights make it one, else None. Either raises ValueError, with a description, for a form of the operator that can't
+    be expressed. Inputs at `settings` are numbers, however many."""
 
     run: Callable
     layer: Callable | None = None
@@ -30,7 +31,8 @@ def operator(*kinds, layer=None, on_sizes=False, settings=()):
 
 
 def setting(node, inputs, position, name, default=None):
-    """What newer opsets have as an input and older ones as an attribute: a list of numbers, a number, or the default."""
+    """An argument that is an input in newer opsets and an attribute in older ones: a list of numbers, a number, or the
+    default."""
     if position < len(inputs) and inputs[position] is not None:
         value = inputs[position]
         if not isinstance(value, Sizes):

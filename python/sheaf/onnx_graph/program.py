@@ -1,4 +1,5 @@
-"""A Graph as a torch.nn.Module: a line of Python for each node, under the file's name, so that whoever refuses an operation names the node."""
+"""A Graph as a torch.nn.Module: one line of Python for each node, under the file's name, so that an error about an
+operation names the node."""
 import linecache
 
 import torch
@@ -11,11 +12,11 @@ from .weights import Placed
 
 
 class Program(torch.nn.Module):
-    """What module_of makes."""
+    """The result of module_of."""
 
 
 def module_of(graph):
-    """Raises Error with all nodes whose operation is unknown, or known in another form."""
+    """Raises Error with all nodes whose operation is unknown, or unknown in this form."""
     module = type(graph.name, (Program,), {})()
     weights, problems = Placed(module, graph), []
     variables, steps, lines = {}, [], {}
@@ -53,7 +54,7 @@ def _refusal(node, problem, file):
 
 
 def _step(node, weights):
-    """What runs a node, and the names of the values that it reads."""
+    """The function that runs a node, and the names of the values it reads."""
     rule = OPERATORS.get(node.kind)
     if rule is None:
         raise ValueError("has no counterpart in the model file")
@@ -65,7 +66,8 @@ def _step(node, weights):
 
 
 class Step:
-    """What runs a node: `run(node, *values)`, on tensors, numbers and sizes. `known` gets those that are the file's."""
+    """The function that runs a node: `run(node, *values)`, on tensors, numbers and sizes. `known` receives those from
+    the file."""
 
     def __init__(self, run, node, known, file, on_sizes=False):
         self.run, self.node, self.known, self.file, self.on_sizes = run, node, known, file, on_sizes

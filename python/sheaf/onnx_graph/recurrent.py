@@ -1,11 +1,11 @@
-"""LSTM and GRU: ONNX orders their gates otherwise than PyTorch."""
+"""LSTM and GRU: ONNX orders their gates differently from PyTorch."""
 import torch
 from torch import nn
 
 from .operators import operator
 from .weights import Layer
 
-_GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # PyTorch's gates, by their place in ONNX
+_GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # PyTorch's gates, by their position in ONNX
 
 
 def _recurrent(node, weights):
@@ -20,7 +20,7 @@ def _recurrent(node, weights):
     directions = w.shape[0]
     if activations and activations != usual * directions or names[4] or names[7] or a.get("clip") or a.get("input_forget") or a.get("direction") == "reverse" or \
             a.get("layout") or kind == "GRU" and not a.get("linear_before_reset"):
-        raise ValueError("isn't one of PyTorch's: other activations, sequence lengths, peepholes, a clip, the reverse direction alone, rows first, or a GRU whose reset "
+        raise ValueError("isn't one of PyTorch's: other activations, sequence lengths, peepholes, a clip, only the reverse direction, rows first, or a GRU whose reset "
                          "gate comes before the product")
     hidden = r.shape[2]
     layer = getattr(nn, kind)(w.shape[2], hidden, bias=b is not None, bidirectional=directions == 2)
@@ -45,7 +45,7 @@ def _recurrent(node, weights):
     def run(x, *given):
         start = (tuple(given) if kind == "LSTM" else given[0]) if given else None
         y, last = layer(x, start) if start is not None else layer(x)
-        # [sequence, rows, directions · hidden] as ONNX has it: [sequence, directions, rows, hidden]
+        # [sequence, rows, directions · hidden] in ONNX's order: [sequence, directions, rows, hidden]
         y = y.unflatten(2, (directions, hidden)).transpose(1, 2) if directions == 2 else y.unsqueeze(1)
         return (y, *last) if kind == "LSTM" else (y, last)
 

@@ -1,4 +1,4 @@
-"""Sums and the like along dimensions."""
+"""Sums and other reductions along dimensions."""
 import torch
 
 from .operators import axes_of, operator, setting
@@ -30,13 +30,20 @@ for _kind, _function in _REDUCTIONS.items():
 
 
 @operator("ReduceProd", on_sizes=True)
-def product(node, x, *more):
+def product(node, *inputs):
+    x = inputs[0]
     if isinstance(x, Sizes):
         made = 1
         for number in x.numbers:
             made = made * number
         return Sizes([made] if node.attributes.get("keepdims", 1) else made, x.dtype)
-    raise ValueError("multiplies the elements of a tensor")
+    axes = axes_of(node, inputs)
+    if not axes and node.attributes.get("noop_with_empty_axes"):
+        return x
+    keep = bool(node.attributes.get("keepdims", 1))
+    for axis in sorted((axis % x.dim() for axis in axes or range(x.dim())), reverse=True):
+        x = x.prod(axis, keep)
+    return x
 
 
 @operator("ArgMax", "ArgMin")
@@ -67,3 +74,23 @@ def cum_sum(node, *inputs):
     if node.attributes.get("reverse"):
         return x.flip(axis).cumsum(axis, dtype=x.dtype).flip(axis)
     return x.cumsum(axis, dtype=x.dtype)
+
+
+@operator("CumProd")
+def cum_prod(node, *inputs):
+    x, axis = inputs[0], setting(node, inputs, 1, "axis")
+    axis = axis[0] if isinstance(axis, list) else axis
+    if node.attributes.get("exclusive"):
+        raise ValueError("leaves each element out of its own product")
+    if node.attributes.get("reverse"):
+        return x.flip(axis).cumprod(axis, dtype=x.dtype).flip(axis)
+    return x.cumprod(axis, dtype=x.dtype)
+
+
+@operator("TopK")
+def top_k(node, *inputs):
+    k = setting(node, inputs, 1, "k")
+    k = k[0] if isinstance(k, list) else k
+    axis = node.attributes.get("axis", -1)
+    # Equals in their order, which torch.topk doesn't promise.
+    return tuple(each.narrow(axis, 0, k) for each in torch.sort(inputs[0], dim=axis, descending=bool(node.attributes.get("largest", 1)), stable=True))

@@ -1,4 +1,4 @@
-"""Pictures of other sizes."""
+"""Resizing pictures."""
 from torch.nn import functional as F
 
 from .operators import operator, setting
@@ -23,6 +23,18 @@ def space_to_depth(node, x):
     return x.reshape(n, c, h // block, block, w // block, block).permute(0, 3, 5, 1, 2, 4).reshape(n, c * block ** 2, h // block, w // block)
 
 
+@operator("GridSample")
+def grid_sample(node, x, grid):
+    mode = node.attributes.get("mode", "linear")
+    return F.grid_sample(x, grid, {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode), node.attributes.get("padding_mode", "zeros"), bool(node.attributes.get("align_corners", 0)))
+
+
+@operator("AffineGrid", settings=(1,))
+def affine_grid(node, theta, size):
+    n, channels, *shape = size.numbers
+    return F.affine_grid(theta, [theta.shape[0], 1, *shape], bool(node.attributes.get("align_corners", 0)))
+
+
 @operator("Resize", "Upsample", settings=(1, 2, 3))
 def resize(node, *inputs):
     x, a = inputs[0], node.attributes
@@ -38,7 +50,8 @@ def resize(node, *inputs):
     place = a.get("coordinate_transformation_mode", "half_pixel" if new else "asymmetric")
     how = {"size": target[2:]} if target else {"scale_factor": [float(scale) for scale in scales[2:]]}
     made = target[2:] if target else [int(size * scale) for size, scale in zip(x.shape[2:], scales[2:])]
-    # Where PyTorch computes coordinates otherwise: sizes that a scale doesn't make whole, and a single place.
+    # Cases in which PyTorch computes coordinates differently: sizes that a scale doesn't make whole, and a single
+    # position.
     cut = not target and any(size * scale % 1 for size, scale in zip(x.shape[2:], scales[2:]))
     if a.get("antialias") or mode != "nearest" and (place == "align_corners" and cut or place == "pytorch_half_pixel" and 1 in made):
         raise ValueError("resizes in a way that PyTorch has no name for")

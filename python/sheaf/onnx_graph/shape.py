@@ -162,6 +162,16 @@ def gather_elements(node, x, index):
     return torch.gather(x, node.attributes.get("axis", 0), Sizes.tensor_of(index))
 
 
+@operator("ScatterElements")
+def scatter_elements(node, x, index, updates):
+    reduction = node.attributes.get("reduction", "none")
+    if reduction not in ("none", "add"):
+        raise ValueError("combines what it scatters by other means than a sum")
+    axis, index = node.attributes.get("axis", 0) % x.dim(), Sizes.tensor_of(index)
+    index = torch.where(index < 0, index + x.shape[axis], index)
+    return x.scatter_add(axis, index, updates) if reduction == "add" else x.scatter(axis, index, updates)
+
+
 @operator("Expand")
 def expand(node, x, target):
     wanted = numbers(target)

@@ -1,7 +1,7 @@
-"""Numbers that a graph computes with beside tensors: sizes, some of which are the batch's, axes, and scalars."""
+"""Numbers that a graph computes with besides tensors: sizes, some of which depend on the batch, axes, and scalars."""
 import torch
 
-# Tensors of up to this many elements without or with one dimension are numbers: shapes, axes, pads, scalars.
+# Tensors of up to this many elements with at most one dimension are numbers: shapes, axes, pads, scalars.
 _MOST = 64
 
 
@@ -34,7 +34,7 @@ class Sizes:
 
     @staticmethod
     def together(combine, first, second, dtype=None):
-        """Number by number, a single one with each of the others."""
+        """Number by number; a single one is combined with each of the others."""
         a, b = first.numbers, second.numbers
         many = max(len(a), len(b))
         made = [combine(x, y) for x, y in zip(a * many if len(a) == 1 else a, b * many if len(b) == 1 else b)]
@@ -43,7 +43,7 @@ class Sizes:
 
     @staticmethod
     def tensor_of(value):
-        """A tensor of what may be Sizes."""
+        """A tensor from what may be Sizes."""
         if not isinstance(value, Sizes):
             return value
         if any(isinstance(number, torch.SymInt) for number in value.numbers):
@@ -54,14 +54,14 @@ class Sizes:
 
 
 def numbers(value):
-    """The list that an attribute or an input is. Raises ValueError for a tensor."""
+    """The list in an attribute or an input. Raises ValueError for a tensor."""
     if isinstance(value, torch.Tensor):
         raise ValueError("has sizes that are computed from data")
     return value.numbers if isinstance(value, Sizes) else list(value)
 
 
 def operand(value):
-    """What goes into a torch function beside tensors: a number if it is one, else a tensor."""
+    """An argument of a torch function besides tensors: a number if it is one, else a tensor."""
     if isinstance(value, Sizes) and value.number is not None and not isinstance(value.number, torch.SymInt):
         return value.number
     return Sizes.tensor_of(value)

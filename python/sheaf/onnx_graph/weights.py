@@ -7,7 +7,7 @@ from .sizes import Sizes
 
 
 class Placed:
-    """The tensors of a graph, placed in `module` as they are asked for."""
+    """The tensors of a graph, placed in `module` when first requested."""
 
     def __init__(self, module, graph):
         self.module, self.graph, self.tensors = module, graph, graph.tensors
@@ -22,7 +22,7 @@ class Placed:
         return found if found is not None and found.is_floating_point() else None
 
     def known(self, node):
-        """Whether the node computes a constant of constants: pads and the like, as exporters write them."""
+        """Whether the node computes a constant from constants: pads and the like, as exporters write them."""
         return bool(node.inputs) and all(not name or name in self.tensors and (name in self.graph.constants or not self.tensors[name].is_floating_point())
                                          for name in node.inputs)
 
@@ -32,15 +32,15 @@ class Placed:
             self.graph.constants.add(name)
 
     def absorb(self, node, source):
-        """A layer does what `node` does: its value is that of `source`."""
+        """Records that a layer replaces `node`: its value is that of `source`."""
         self._absorbed[id(node)] = source
 
     def absorbed(self, node):
         return self._absorbed.get(id(node))
 
     def path(self, node, named):
-        """Where a layer goes. `named` are its tensors' names by what the layer calls them: the path that they agree on, if any; else the
-        node's name."""
+        """Where a layer goes. `named` maps the layer's names of its tensors to the file's: the path they agree on, if
+        any; else the node's name."""
         paths = {name[:-len(own) - 1] for own, name in named.items() if name and name.endswith(f".{own}")}
         path = paths.pop() if len(paths) == 1 and not any(c in "/:" for c in "".join(paths)) else _path(node)
         path = _as_path(path) or node.kind.lower()
@@ -58,16 +58,16 @@ class Placed:
         return layer
 
     def parameter(self, tensor, name):
-        """The Parameter of a layer, made of the file's tensor `name`. A matrix that several layers have is shared. Vectors aren't: exporters
-        write those that are equal, such as zeros, once."""
+        """The Parameter of a layer, made from the file's tensor `name`. A matrix that several layers use is shared.
+        Vectors aren't: exporters write equal ones, such as zeros, once."""
         tensor = tensor.detach().clone().float()
         if tensor.dim() < 2:
             return torch.nn.Parameter(tensor)
         return self._placed.setdefault((name, tuple(tensor.shape)), torch.nn.Parameter(tensor))
 
     def value(self, name, setting=False):
-        """How to get a tensor that no layer has, a function; None for what isn't a tensor of the file. A `setting` is no weight, whatever
-        its type."""
+        """A function that returns a tensor no layer has; None if it isn't a tensor of the file. A `setting` is not a
+        weight, whatever its type."""
         if name not in self.tensors:
             return None
         tensor = self.tensors[name]
@@ -96,12 +96,12 @@ class Placed:
 
 
 def _as_path(name):
-    """A name as modules can have it."""
+    """A name that modules accept."""
     return re.sub(r"[^A-Za-z0-9_.]", "_", name).strip(".")
 
 
 def _path(node):
-    """/layer1/layer1.0/conv1/Conv, as PyTorch's exporter names nodes, as layer1.0.conv1."""
+    """Turns /layer1/layer1.0/conv1/Conv, PyTorch's exporter's name of a node, into layer1.0.conv1."""
     path = ""
     for part in node.name.strip("/").split("/")[:-1] if "/" in node.name else [node.name]:
         path = part if not path or part.startswith(path + ".") else f"{path}.{part}"
@@ -109,7 +109,8 @@ def _path(node):
 
 
 class Layer:
-    """A node that is a layer with weights of its own. `data` are the names of its other inputs; `after` changes its result."""
+    """A node that is a layer with weights of its own. `data` are the names of its other inputs; `after` changes its
+    result."""
 
     def __init__(self, module, data, after=None):
         self.module, self.data, self.after = module, data, after

@@ -1,9 +1,9 @@
-"""Windows that slide over pictures: what is put around them."""
+"""Windows that slide over pictures: the padding around them."""
 
 
 def padding_of(attributes, rank, kernel, strides, dilations, weighted):
-    """(both sides' padding, None), or (0, what F.pad takes first) where the sides differ, or, without weights, are wider than PyTorch's pools
-    have them."""
+    """(both sides' padding, None), or (0, F.pad's argument) if the sides differ or, without weights, if they are wider
+    than PyTorch's pools allow."""
     mode = attributes.get("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         if any(stride != 1 for stride in strides):

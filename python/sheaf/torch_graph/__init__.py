@@ -43,7 +43,7 @@ def from_exported(program, *, name=None):
 
 
 def _aliases(module):
-    """For each name of a parameter or buffer all names that it has."""
+    """For each name of a parameter or buffer, all of its names."""
     aliases = {}
     for full, tensor in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
         aliases.setdefault(id(tensor), []).append(full)
@@ -51,7 +51,8 @@ def _aliases(module):
 
 
 def _lowered(module, examples, aliases, training, notes):
-    """The layers of the training graph where both modes have the same layers, for then it serves both; else of the module's own mode."""
+    """The layers of the training graph if both modes have the same layers, since it serves both then; else those of the
+    module's own mode."""
     found, problems = {}, {}
     for mode in (True, False):
         try:
@@ -72,7 +73,7 @@ def _lowered(module, examples, aliases, training, notes):
 
 
 def _named(module, inputs):
-    """A DataParallel's inputs are `*inputs`: they have the names that the module inside has for them."""
+    """A DataParallel's inputs are `*inputs`: they get the names that the module inside has for them."""
     if not isinstance(module, torch.nn.DataParallel):
         return inputs
     names = list(inspect.signature(module.module.forward).parameters)
@@ -89,7 +90,7 @@ def _kinds(found):
 
 
 def _used(layers, results):
-    """The layers that results depend on, in their order."""
+    """The layers that results depend on, in order."""
     needed = {value.layer for value in results if isinstance(value, Result)}
     for layer in reversed(layers):
         if layer in needed:
@@ -142,7 +143,7 @@ def _file(module, graph, lowering, outputs, name, notes):
 
 
 def _check_types(root):
-    """Refuses layers that model files don't have, each with the line of Python that needs it."""
+    """Rejects layers that model files don't have, each with the line of Python that needs it."""
     problems = {}
     for layer in root.layers():
         if lack := lacking(layer.type, arguments_of(layer)):

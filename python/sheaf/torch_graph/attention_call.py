@@ -1,7 +1,7 @@
 """torch.nn.MultiheadAttention as one call in an exported graph.
 
-PyTorch decomposes the module in another way for each mode and argument. While a graph is exported, its forward is one operator,
-whose arguments say what the module was called with."""
+PyTorch decomposes the module differently for each mode and argument. While a graph is exported, its forward is one
+operator, whose arguments record how the module was called."""
 import contextlib
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 def multihead_attention(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None,
                         need_weights: bool, average_attn_weights: bool, is_causal: bool, num_heads: int,
                         batch_first: bool) -> tuple[Tensor, Tensor]:
-    raise NotImplementedError("this operator stands in graphs and isn't run")
+    raise NotImplementedError("this operator belongs in graphs and isn't run")
 
 
 @multihead_attention.register_fake

@@ -1,4 +1,4 @@
-"""torch.utils.checkpoint in an exported graph: each node knows the checkpoints that it was called in."""
+"""torch.utils.checkpoint in an exported graph: each node records the checkpoints in which it was called."""
 import contextlib
 import unittest.mock
 
@@ -15,8 +15,9 @@ def checkpoints_of(node):
 
 @contextlib.contextmanager
 def checkpoints_pass_through():
-    """Within it, a checkpoint calls its function as if it weren't there, and the nodes of the graph that is exported say so. Releases of PyTorch
-    before 2.9 can't note anything on nodes: there, checkpoints leave no trace."""
+    """Within it, a checkpoint calls its function as if it weren't there, and records itself on the nodes of the
+    exported graph. Releases of PyTorch before 2.9 can't record anything on nodes: with them, checkpoints leave no
+    trace."""
     around, count = [], 0
 
     @contextlib.contextmanager
@@ -53,8 +54,8 @@ def checkpoints_pass_through():
 
 
 def mark(root):
-    """Marks the outermost scopes and single layers of which all is in a checkpoint. Returns the checkpoints' sources of which no
-    such thing is, as the first layer of each has it."""
+    """Marks the outermost scopes and single layers that are wholly in a checkpoint. Returns the sources of the
+    checkpoints that contain no whole one, as the first layer of each has it."""
     inside, kept = {}, set()
     for layer in root.layers():
         for number in layer.checkpoints:

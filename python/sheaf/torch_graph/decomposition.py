@@ -1,4 +1,4 @@
-"""Operators that have no row of their own, taken apart as PyTorch itself does it."""
+"""Operators without a row of their own, decomposed as PyTorch itself does it."""
 import torch
 from torch._C import DispatchKey
 from torch._decomp import decomposition_table
@@ -7,10 +7,13 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
 
 from .extent import UnknownSize, extent_of
+from .own_decompositions import OWN
 
 
 def _function(target):
-    """What PyTorch computes an operator by, in terms of other operators; None where it has a kernel alone."""
+    """The import's or PyTorch's decomposition of an operator into other operators; None if it has only a kernel."""
+    if target in OWN:
+        return OWN[target]
     if target in decomposition_table:
         return decomposition_table[target]
     if torch._C._dispatch_has_kernel_for_dispatch_key(target.name(), DispatchKey.CompositeImplicitAutograd):
@@ -19,7 +22,7 @@ def _function(target):
 
 
 def _functional(target):
-    """The operator that a call in place is the in-place form of; the operator itself otherwise."""
+    """The operator whose in-place form a call is; the operator itself otherwise."""
     space, name = target._schema.name.split("::")
     if not (target._schema.is_mutable and name.endswith("_") and not name.endswith("__")):
         return target
@@ -28,8 +31,8 @@ def _functional(target):
 
 
 def taken_apart(call):
-    """(nodes that the placeholders stand for, fx.Graph) of the calls that a call is made of, or None. Each of the graph's nodes knows the user's line and
-    module, and under "origin" the operator that it comes from."""
+    """(nodes that the placeholders stand for, fx.Graph) of the calls that make up a call, or None. Each of the graph's
+    nodes records the user's line and module and, under "origin", the operator it comes from."""
     target = _functional(call.target)
     function = _function(target)
     if function is None:

@@ -14,25 +14,25 @@ _CONTAINERS = (torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict)
 
 
 def free_name(stem, taken):
-    """The name, with underscores behind it while it is taken."""
+    """The name, followed by underscores while it is taken."""
     while stem in taken:
         stem += "_"
     return stem
 
 
 class Document:
-    """Writes `root` as a model file. `prefix` is what the model file's names have before PyTorch's."""
+    """Writes `root` as a model file. `prefix` comes before PyTorch's names in the model file."""
 
     def __init__(self, root, inputs, outputs, module, prefix=""):
         self.root, self.inputs, self.outputs, self.module, self.prefix = root, inputs, outputs, module, prefix
         self.definitions, self.layer_at, self.home = {}, {}, {}
-        self.around, self.full = (), set()  # the containers' names around what is written, and all full names
+        self.around, self.full = (), set()  # the names of the containers being written, and all full names
 
     def modules(self):
         return self.definitions
 
     def body(self, scope, given):
-        """(layers, value → name) of a scope; `given` are its inputs' names by value."""
+        """(layers, value → name) of a scope; `given` maps its inputs' values to names."""
         names, taken, layers = dict(given), set(given.values()), []
         previous = list(given)
         for item in scope.items:
@@ -68,7 +68,8 @@ class Document:
         return {path[len(scope.path) + 1:] if scope.path else path for path in paths if path}
 
     def _name(self, path, scope, taken):
-        """The path's name in a scope: unique there, and its full name in the whole file, too (a module may be called in two places)."""
+        """The path's name in a scope: unique there, and its full name unique in the whole file (a module may be called
+        in two places)."""
         name = path[len(scope.path) + 1:] if scope.path else path
         free, count = name, 0
         while free in taken or self._full(free) in self.full:
@@ -92,7 +93,7 @@ class Document:
         return {"name": name, **entry}, results
 
     def region(self, owner, scope, sources, results):
-        """A DataParallel around what `scope` holds."""
+        """A DataParallel around the contents of `scope`."""
         entry = {"type": "DataParallel"}
         item = scope.items[0]
         if len(scope.items) == 1 and not isinstance(item, Scope) and item.inputs == sources and item.results[:1] == results:
@@ -103,12 +104,12 @@ class Document:
             inside = self._container(scope, owner.module, sources, results)
         inside.pop("name", None)
         entry["module"] = inside
-        if owner.device_ids:  # empty where PyTorch found no GPU: every device of the run
+        if owner.device_ids:  # empty if PyTorch found no GPU: every device of the run
             if list(owner.device_ids) != list(range(torch.cuda.device_count())):
                 entry["device_ids"] = list(owner.device_ids)
             if owner.output_device != owner.device_ids[0]:
                 entry["output_device"] = owner.output_device
-        # Without a GPU PyTorch doesn't keep its `dim`: it is where the rows are.
+        # Without a GPU PyTorch doesn't keep its `dim`: it is the dimension of the rows.
         dim = getattr(owner, "dim", next((i for value in sources for i, size in enumerate(value.shape) if size.rows), 0))
         if dim:
             entry["dim"] = dim
@@ -137,12 +138,12 @@ class Document:
 
 
 _ORDER = {"name": 0, "type": 1, "inputs": 2, "module": 8, "layers": 10}
-# Defaults of layers that torch.nn has no class of.
+# Defaults of layers that have no class in torch.nn.
 _DEFAULTS = {"Expand": {"like_dim": 0}, "Slice": {"start": 0, "step": 1}, "Mean": {"keepdim": False}, "Pad": {"mode": "constant"}}
 
 
 def arguments_of(layer):
-    """The layer's arguments that aren't PyTorch's defaults, as JSON has them."""
+    """The layer's arguments that aren't PyTorch's defaults, as JSON."""
     if layer.type == "Constant":
         return constant(layer.arguments["value"])
     if layer.type == "Buffer" and layer.results[0].dtype != torch.float32:

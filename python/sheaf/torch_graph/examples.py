@@ -8,7 +8,8 @@ from ..error import Error
 
 
 class Examples:
-    """`arguments` and `keywords` as the module takes them. `batch_dim` is a dimension, or {argument's name: dimension or None}."""
+    """`arguments` and `keywords` as the module takes them. `batch_dim` is a dimension, or {argument's name: dimension
+    or None}."""
 
     def __init__(self, module, arguments, keywords, batch_dim):
         signature = inspect.signature(module.forward)
@@ -38,7 +39,7 @@ class Examples:
                         'or None where none is, as in batch_dim={"x": 0, "table": None}')
 
     def with_rows(self, rows):
-        """(arguments, keywords) with that many rows: torch.export takes a batch of one row for a constant."""
+        """(arguments, keywords) with that many rows: torch.export treats a batch of one row as a constant."""
         def change(leaf):
             dim = self._dims.get(id(leaf))
             if dim is None:
@@ -49,7 +50,7 @@ class Examples:
         return _pytree.tree_map(change, (self.arguments, self.keywords))
 
     def dynamic_shapes(self, batch):
-        """What torch.export wants to know of the arguments: {dimension: batch} for each tensor that has it."""
+        """What torch.export wants to know about the arguments: {dimension: batch} for each tensor that has it."""
         def change(leaf):
             dim = self._dims.get(id(leaf))
             return None if dim is None else {dim: batch}

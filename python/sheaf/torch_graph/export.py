@@ -16,7 +16,7 @@ from .checkpoint_call import checkpoints_pass_through
 _NOT_THE_USERS = tuple(os.path.dirname(path) + os.sep for path in (torch.__file__, os.path.dirname(__file__)))
 
 
-# The batch of the trace: more than one, and no usual size of another dimension, which torch.export might take it for.
+# The batch of the trace: more than one, and no usual size of another dimension, for which torch.export might take it.
 _ROWS = 13
 
 
@@ -28,7 +28,7 @@ def user_line(frames):
 
 @contextlib.contextmanager
 def _data_parallel_passes_through():
-    """The region that a DataParallel stands for is in the modules' paths; its scatter and gather are the compiler's."""
+    """The modules' paths contain the region that a DataParallel stands for; its scatter and gather are the compiler's."""
     forward = torch.nn.DataParallel.forward
     torch.nn.DataParallel.forward = lambda self, *inputs, **keywords: self.module(*inputs, **keywords)
     try:
@@ -39,7 +39,8 @@ def _data_parallel_passes_through():
 
 @contextlib.contextmanager
 def _named_keywords(module, keywords):
-    """torch.export names no input that `forward` takes as one of its **keywords: for as long, the signature lists those that are given."""
+    """torch.export has no name for an input that `forward` takes as one of its **keywords: meanwhile, the signature
+    lists the given ones."""
     signature = inspect.signature(module.forward)
     listed = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     if len(listed) == len(signature.parameters):

@@ -1,4 +1,4 @@
-"""Exported programs, as torch.export.load reads them: what they remember of the module that they were made of."""
+"""Exported programs, as torch.export.load reads them: what they record about the module they were made from."""
 import torch
 
 from ..error import Diagnostic, Error
@@ -43,7 +43,7 @@ def module_of(program):
 
 
 class _Recurrent(torch.nn.Module):
-    """Of an LSTM or GRU the sizes are asked for, too."""
+    """For an LSTM or GRU, the sizes are needed too."""
 
 
 def _made(kind):
@@ -56,7 +56,7 @@ def _made(kind):
 
 
 def _place(root, path, kinds):
-    """Puts a module at `path`, and at those above it, where there is none."""
+    """Puts a module at `path`, and empty ones above it where there are none."""
     module, done = root, ""
     for part in path.split(".") if path else []:
         done = f"{done}.{part}" if done else part

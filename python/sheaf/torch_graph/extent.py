@@ -1,10 +1,10 @@
 """Sizes that depend on the batch: a · batch + b.
 
-torch.export describes them by symbols. Reading them at a few batch sizes gives the same answer as algebra would, whatever
-form the symbol's expression has."""
+torch.export describes them by symbols. Reading them at a few batch sizes gives the same answer as algebra would,
+whatever form the symbol's expression has."""
 from dataclasses import dataclass
 
-# Batch sizes at which sizes and constants are evaluated: no multiple of one is another, and none is a usual size of a dimension.
+# Batch sizes at which sizes and constants are evaluated: none is a multiple of another, or a usual size of a dimension.
 WORLDS = (41, 43, 59)
 
 
@@ -32,7 +32,7 @@ class Extent:
 
 
 def at_batch(size, batch):
-    """The value that a torch.SymInt (or plain number) has when the batch has that many rows."""
+    """The value of a torch.SymInt (or plain number) when the batch has that many rows."""
     node = getattr(size, "node", None)
     if node is None:
         return size
@@ -44,7 +44,7 @@ def at_batch(size, batch):
 
 
 def extent_of(size):
-    """The Extent of a size of a tensor, or None if it is not linear in the batch."""
+    """The Extent of a tensor's size, or None if it is not linear in the batch."""
     first, second, third = (at_batch(size, batch) for batch in WORLDS)
     rows, remainder = divmod(second - first, WORLDS[1] - WORLDS[0])
     extent = Extent(rows, first - rows * WORLDS[0])

@@ -1,4 +1,4 @@
-"""An exported program as a list of calls, with what the import needs to know of each."""
+"""An exported program as a list of calls, with what the import needs to know about each."""
 import re
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ def stack_of(node):
 
 @dataclass(eq=False)
 class Call:
-    """A call of an operator. Arguments are found by the names in the operator's schema; nodes stand for values."""
+    """A call of an operator. Arguments are found by the names in the operator's schema; nodes represent values."""
 
     node: torch.fx.Node
 
@@ -44,7 +44,7 @@ class Call:
 
     @property
     def origin(self):
-        """The operator that the user's code calls; another one where the call is a part of it (decomposition.py)."""
+        """The operator that the user's code calls; it differs if the call is part of it (decomposition.py)."""
         return self.node.meta.get("origin", self.target)
 
     @property
@@ -68,7 +68,7 @@ class Call:
         return [bound[a.name] for a in self.target._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
 
     def viewed(self):
-        """The node that the result is a view of, or None."""
+        """The node whose view the result is, or None."""
         bound = self.bound
         for a in self.target._schema.arguments:
             if a.alias_info is not None and not a.alias_info.is_write:
@@ -78,8 +78,8 @@ class Call:
 
 @dataclass
 class Graph:
-    """`inputs`: (node, name), `state`: (node, full name, tensor, trained), `constants`: (node, tensor), `outputs`: (key or None, node).
-    `tree` is what the module returns."""
+    """`inputs`: (node, name), `state`: (node, full name, tensor, trained), `constants`: (node, tensor), `outputs`: (key
+    or None, node). `tree` is the structure the module returns."""
 
     inputs: list
     state: list
@@ -90,7 +90,8 @@ class Graph:
 
 
 class OutputTree:
-    """What a module returns, around its tensors: a tensor, a tuple, a dataclass, with None and numbers as they were traced."""
+    """The structure a module returns around its tensors: a tensor, a tuple, a dataclass, with None and numbers as they
+    were traced."""
 
     def __init__(self, spec, leaves):
         self._spec = spec
@@ -110,7 +111,7 @@ def is_tensor(leaf):
 
 
 def read(program):
-    """The Graph of an ExportedProgram. Regions such as torch.no_grad's are in the nodes in their place."""
+    """The Graph of an ExportedProgram. Nodes of regions such as torch.no_grad's replace the region."""
     inputs, state, constants = [], [], []
     placeholders = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     for spec in program.graph_signature.input_specs:
@@ -148,7 +149,8 @@ def _output_keys(program, count):
 
 
 def _inline_regions(module):
-    """Puts the nodes of a part of the graph that runs under a setting of PyTorch (torch.no_grad, autocast) in its call's place."""
+    """Replaces the call of a part of the graph that runs under a setting of PyTorch (torch.no_grad, autocast) by the
+    part's nodes."""
     graph = module.graph
     for node in list(graph.nodes):
         if node.op != "call_function" or getattr(node.target, "__name__", "") not in ("wrap_with_set_grad_enabled", "wrap_with_autocast"):

@@ -1,4 +1,5 @@
-"""Writes in place, as values: after `x.add_(y)`, the node of x stands for the sum; a write into a view is one into its base."""
+"""Turns in-place writes into values: after `x.add_(y)`, the node of x stands for the sum; a write into a view is one
+into its base."""
 import torch
 
 from .graph import Call
@@ -8,7 +9,7 @@ from .writer import Writer
 
 
 class Writes:
-    """Keeps the values of views and bases together while calls write into them."""
+    """Keeps the values of views and bases consistent while calls write into them."""
 
     def __init__(self, lowering, graph):
         self.lowering, self.values = lowering, lowering.values
@@ -44,7 +45,7 @@ class Writes:
                 self.values[view] = self.lowering.apply(Call(view))
 
     def _needed(self, node, position, but):
-        """Whether the node, what it is a view of, or another view of it is used after the write."""
+        """Whether the node, its base, or another view of the base is used after the write."""
         if self.last_use.get(node, -1) > position:
             return True
         if node in self.base and self._needed(self.base[node], position, but=node):
@@ -55,7 +56,7 @@ class Writes:
         return self.last_use.get(view, -1) > position and view in self.values
 
     def _into(self, view, base, part, writer):
-        """`base` with `part` in the place that the call `view` shows of it."""
+        """`base` with `part` at the position that the call `view` shows of it."""
         arguments = view.bound
         if part.shape == base.shape and view.name in ("aten.slice", "aten.view", "aten.reshape", "aten.expand", "aten.alias", "aten.detach"):
             return part

@@ -1,4 +1,4 @@
-"""The layers that a model file may have, as the format's JSON Schema tells."""
+"""The layers that a model file may have, according to the format's JSON Schema."""
 import functools
 import json
 from pathlib import Path

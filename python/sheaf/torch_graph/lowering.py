@@ -1,10 +1,10 @@
-"""From an exported graph to layers: one call after another, constants computed, writes in place as values."""
+"""From an exported graph to layers: one call after another, with constants computed and in-place writes as values."""
 import operator
 
 import torch
 
 from . import (rows_activation, rows_arithmetic, rows_attention, rows_convolution, rows_indexing, rows_linear,  # noqa: F401
-               rows_normalization, rows_pooling, rows_recurrent, rows_reduction, rows_scatter,
+               rows_normalization, rows_ordering, rows_pooling, rows_recurrent, rows_reduction, rows_scatter,
                rows_shape)
 from ..error import Error
 from .decomposition import taken_apart
@@ -15,19 +15,19 @@ from .rows import ROWS
 from .value import Constant, Drawn, Input, Parameter, Value
 from .writer import Writer
 
-# Operators that look at a tensor's shape and type alone.
+# Operators that use only a tensor's shape and type.
 _SHAPE_ONLY = {f"aten.{name}" for name in ("zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty")}
 _CHECKS = {"aten._assert_tensor_metadata", "aten._assert_scalar", "aten._assert_async", "aten.sym_constrain_range_for_size",
            "aten.sym_constrain_range"}
 _DRAWS = {"aten.bernoulli", "aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.randint", "aten.randperm", "aten.normal",
           "aten.multinomial", "aten.uniform", "aten.exponential"}
-# Drawn by layers, of constants too.
+# Drawn by layers, even from constants.
 _DROPOUTS = {"aten.dropout", "aten.alpha_dropout", "aten.feature_dropout"}
 
 
 class Lowering:
-    """`values` maps nodes to Values, lists of Values, or numbers that depend on the batch (one for each world). `training`: the graph is that of
-    the training mode."""
+    """`values` maps nodes to Values, lists of Values, or numbers that depend on the batch (one for each world).
+    `training`: the graph is that of the training mode."""
 
     def __init__(self, graph, module, aliases, training=False):
         self.training = training
@@ -105,7 +105,7 @@ class Lowering:
         return self.apply(call)
 
     def apply(self, call, operands=None):
-        """The value of a call that is no constant, by its row of the table. `operands` stand for nodes instead of their values."""
+        """The value of a call that isn't constant, by its row of the table. `operands` replace nodes by other values."""
         writer = Writer(call, self)
         rule = ROWS.get(call.name)
         if rule is None:
@@ -115,7 +115,7 @@ class Lowering:
         return rule(arguments, writer)
 
     def apply_parts(self, call, operands=None):
-        """The value of a call by the calls that PyTorch makes of it."""
+        """The value of a call, through the calls of PyTorch's decomposition."""
         parts = taken_apart(call)
         if parts is None:
             raise Writer(call, self).refuse("has no counterpart in the model file", "write it with other operations, or keep this part in PyTorch")
@@ -132,11 +132,11 @@ class Lowering:
 
     @staticmethod
     def _plain(value):
-        """A number that doesn't depend on the batch as such."""
+        """A number that doesn't itself depend on the batch."""
         return value[0] if isinstance(value, tuple) and all(v == value[0] for v in value) else value
 
     def _number(self, node):
-        """Python numbers made of sizes: torch.export knows them as expressions of the batch."""
+        """Python numbers computed from sizes: torch.export knows them as expressions of the batch."""
         result = node.meta.get("val")
         if result is None and callable(node.target):
             return tuple(node.target(*torch.fx.node.map_arg(node.args, lambda n: self.values[n][world]), **node.kwargs)

@@ -1,4 +1,4 @@
-"""The table of operators: what a call of ATen becomes in a model file. One function an operator, in the file of its family."""
+"""The table of operators: what a call of ATen becomes in a model file. One function per operator, in its family's file."""
 ROWS = {}
 
 
@@ -14,6 +14,6 @@ def row(*operators):
 
 
 def single(sizes):
-    """[3, 3] as 3: a model file, as PyTorch, takes one number for all dimensions."""
+    """[3, 3] as 3: like PyTorch, a model file accepts one number for all dimensions."""
     sizes = list(sizes) if isinstance(sizes, (tuple, list)) else [sizes]
     return sizes[0] if len(set(sizes)) == 1 else sizes

@@ -26,6 +26,14 @@ def leaky_relu(a, w):
     return w.layer("LeakyReLU", [a["self"]], negative_slope=a["negative_slope"])
 
 
+@row("aten.rrelu")
+def rrelu(a, w):
+    """In evaluation the slope is the mean of the two."""
+    if a["training"]:
+        raise w.refuse("draws slopes for training", "use LeakyReLU or PReLU, or import the module in eval mode")
+    return w.layer("LeakyReLU", [a["self"]], negative_slope=(a["lower"] + a["upper"]) / 2)
+
+
 @row("aten.elu")
 def elu(a, w):
     if (a["scale"], a["input_scale"]) != (1, 1):
@@ -108,7 +116,8 @@ def alpha_dropout(a, w):
 
 
 def _drops(a, w):
-    """In evaluation none does, and the model file is to train all the same; one that doesn't in training never does."""
+    """In evaluation no dropout drops, yet the model file must be able to train; one that doesn't drop in training never
+    does."""
     return a["train"] or not w.lowering.training
 
 

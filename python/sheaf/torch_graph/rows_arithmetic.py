@@ -46,7 +46,7 @@ def _two(kind, w, x, y, **arguments):
 
 
 def _divided(kind, w, x, y, **arguments):
-    """The same, where the dividend may be a number."""
+    """The same if the dividend may be a number."""
     if (number := _number(x)) is not None:
         tensor = torch.tensor(number, dtype=w.shapes()[0][1])
         x = Constant.of((tensor, tensor))
@@ -133,7 +133,8 @@ def _unary(operator, kind):
 
 for _operator, _kind in {"exp": "Exp", "log": "Log", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "abs": "Abs", "reciprocal": "Reciprocal", "sin": "Sin",
                          "cos": "Cos", "erf": "Erf", "floor": "Floor", "ceil": "Ceil", "round": "Round", "sign": "Sign", "trunc": "Trunc", "fix": "Trunc", "log1p": "Log1p",
-                         "expm1": "Expm1", "logical_not": "LogicalNot"}.items():
+                         "expm1": "Expm1", "logical_not": "LogicalNot", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh",
+                         "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh"}.items():
     _unary(_operator, _kind)
 
 
@@ -147,14 +148,17 @@ def _composed(operator, function):
 for _operator, _function in {
         "exp2": lambda f, x: f("Exp", f("Scale", x, value=math.log(2))), "log2": lambda f, x: f("Scale", f("Log", x), value=1 / math.log(2)),
         "log10": lambda f, x: f("Scale", f("Log", x), value=1 / math.log(10)), "tan": lambda f, x: f("Div", f("Sin", x), f("Cos", x)),
-        "erfc": lambda f, x: f("Add", f("Neg", f("Erf", x)), other=1), "frac": lambda f, x: f("Sub", x, f("Trunc", x)),
-        "sinh": lambda f, x: f("Scale", f("Sub", f("Expm1", x), f("Expm1", f("Neg", x))), value=0.5),
-        "cosh": lambda f, x: f("Scale", f("Add", f("Exp", x), f("Exp", f("Neg", x))), value=0.5)}.items():
+        "erfc": lambda f, x: f("Add", f("Neg", f("Erf", x)), other=1), "frac": lambda f, x: f("Sub", x, f("Trunc", x))}.items():
     _composed(_operator, _function)
 
 
+@row("aten.atan2")
+def atan2(a, w):
+    return w.layer("Atan2", [w.broadcast(a["self"]), w.broadcast(a["other"])])
+
+
 def _rest(operator, kind):
-    """What a division to whole numbers leaves."""
+    """The remainder of a division to whole numbers."""
     @row(f"aten.{operator}")
     def rest(a, w):
         return _divided(kind, w, *_operands(a, w))

@@ -3,7 +3,7 @@ from .rows import row
 
 
 def _with_heads_of(query, value, w):
-    """Keys or values that PyTorch broadcasts to the query's leading dimensions, in full."""
+    """Keys or values that PyTorch broadcasts to the query's leading dimensions, expanded."""
     shape = query.shape[:-2] + value.shape[-2:]
     return value if value.shape == shape else w.expand(value, shape)
 

@@ -29,7 +29,8 @@ def _convolution(kind, a, w, transposed=False):
 
 
 def _by_windows(a, w):
-    """A convolution whose weight is computed (standardised or normalised ones): windows side by side, times the weight as a matrix."""
+    """A convolution whose weight is computed (standardised or normalised ones): windows as columns, times the weight as
+    a matrix."""
     x, weight, groups = a["input"], a["weight"], a["groups"]
     kernel, rank = [size.fixed for size in weight.shape[2:]], weight.rank - 2
     stride, dilation = (list(a[name]) * (rank if len(a[name]) == 1 else 1) for name in ("stride", "dilation"))

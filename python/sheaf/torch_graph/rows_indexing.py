@@ -67,7 +67,7 @@ def gather(a, w):
 
 @row("aten.index")
 def index(a, w):
-    """x[:, i] with one tensor of indices is IndexSelect; an index by a mask has a size that only the run knows."""
+    """x[:, i] with one tensor of indices is IndexSelect; an index by a mask has a size known only during the run."""
     given = [(dim, i) for dim, i in enumerate(a["indices"]) if i is not None]
     x = a["self"]
     if any(i.dtype in (torch.bool, torch.uint8) for _, i in given):
@@ -76,7 +76,7 @@ def index(a, w):
     dims = [dim for dim, _ in given]
     together = dims == list(range(dims[0], dims[0] + len(dims))) and all(x.shape[d].is_fixed for d in dims)
     if together and (folded := flat_index(w, x, given)) is not None:
-        # Constant indices side by side: one index into those dimensions taken as one.
+        # Adjacent constant indices: one index into those dimensions, viewed as one.
         flat, index = folded
         return w.layer("IndexSelect", [flat, Constant.of((index, index))], dim=dims[0])
     if together and len(given) == 1:
@@ -87,7 +87,7 @@ def index(a, w):
 
 
 def _with_rows(given):
-    """Whether the indices are of the first dimensions, and that of the batch is each row's own number."""
+    """Whether the indices are for the first dimensions, and the batch's index is each row's own number."""
     (first, rows), others = given[0], given[1:]
     if [dim for dim, _ in given] != list(range(len(given))) or first != 0 or not others or not isinstance(rows, Constant):
         return False
@@ -98,7 +98,7 @@ def _with_rows(given):
 
 
 def _of_each_row(w, x, given):
-    """Of each row the elements at indices that are the same for all rows, or that each row has one of."""
+    """The elements of each row at indices that are the same for all rows, or one index per row."""
     shape = w.shapes()[0][0]
     if all(isinstance(i, Constant) for _, i in given):
         same = [(dim, w.broadcast(i)) for dim, i in given]
@@ -148,7 +148,7 @@ def fill(a, w):
 
 @row("aten.unfold")
 def unfold(a, w):
-    """Windows along a dimension, side by side in the last one."""
+    """Windows along a dimension, each in the new last dimension."""
     x, dim = a["self"], a["dimension"] % a["self"].rank
     if not x.shape[dim].is_fixed:
         raise w.refuse("takes windows of the rows")

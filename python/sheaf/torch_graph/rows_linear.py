@@ -1,4 +1,4 @@
-"""Products of matrices, and what they are made of."""
+"""Matrix products, and their parts."""
 from .rows import row
 from .extent import Extent
 from .rows_shape import permuted
@@ -35,8 +35,8 @@ def addmm(a, w):
 
 @row("aten.einsum")
 def einsum(a, w):
-    """Products of two tensors, by Permute, Reshape and MatMul: the letters are those of the batch, of each side, and summed. Others as
-    PyTorch takes them apart."""
+    """Products of two tensors, by Permute, Reshape and MatMul: the letters are those of the batch, of each side, and
+    the summed ones. Others are decomposed as in PyTorch."""
     operands, equation = a["tensors"], a["equation"].replace(" ", "")
     left, _, output = equation.partition("->")
     terms = left.split(",")

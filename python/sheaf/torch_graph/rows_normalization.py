@@ -8,7 +8,7 @@ def _affine(a):
 
 
 def _times_and_plus(w, value, weight, bias):
-    """weight · value + bias, where these aren't parameters of a layer's own."""
+    """weight · value + bias, if these aren't parameters of a layer."""
     for kind, operand in (("Mul", weight), ("Add", bias)):
         if operand is not None:
             value = w.layer(kind, [value, operand], (value.shape, value.dtype))
@@ -37,7 +37,8 @@ def batch_norm(a, w):
 
 
 def _over_last_dimensions(kind, a, w, parameters, shift, **own):
-    """LayerNorm or RMSNorm; where its tensors aren't parameters of a module's own, without them, and they as operations behind it."""
+    """LayerNorm or RMSNorm. If its tensors aren't parameters of a module, the layer has none, and operations after it
+    apply them."""
     sizes = a["normalized_shape"]
     arguments = {"normalized_shape": sizes[0] if len(sizes) == 1 else list(sizes), "eps": a["eps"]}
     if a["weight"] is not None:

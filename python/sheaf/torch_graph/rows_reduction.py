@@ -1,4 +1,4 @@
-"""Sums and the like over dimensions."""
+"""Sums and other reductions over dimensions."""
 import math
 
 import torch
@@ -37,7 +37,7 @@ def sum_(a, w):
 
 
 def _sum_of_integers(a, w, value):
-    """The last one of running sums, which are exact."""
+    """The last of the running sums, which are exact."""
     for dim in reversed(_dims(a, w)):
         one = value.shape[:dim] + (Extent(0, 1),) + value.shape[dim + 1:]
         running = w.layer("CumSum", [value], (value.shape, value.dtype), dim=dim)
@@ -49,7 +49,7 @@ def _sum_of_integers(a, w, value):
 
 
 def _true(a, w, kind):
-    """Whether one is (AMax) or all are (AMin) true, or not 0."""
+    """Whether one (AMax) or all (AMin) are true, or not 0."""
     if not a["self"].shape:
         return a["self"]
     value = a["self"] if a["self"].dtype == torch.bool else w.layer("Ne", [a["self"]], (a["self"].shape, torch.bool), other=0)
@@ -96,7 +96,7 @@ def _extreme(operator, kind, arg):
 
 
 def _extreme_of_integers(a, w, arg):
-    """The elements at the extremum's place."""
+    """The elements at the extremum's position."""
     x, dim = a["self"], _dims(a, w)[0]
     kept = x.shape[:dim] + (Extent(0, 1),) + x.shape[dim + 1:]
     index = w.layer(arg, [x], (kept, torch.int64), dim=dim, keepdim=True)
@@ -181,3 +181,21 @@ def pairwise_distance(a, w):
     if not 0 < a["p"] < math.inf:
         return w.apart()
     return w.layer("PairwiseDistance", [w.broadcast(a["x1"]), w.broadcast(a["x2"])], p=a["p"], eps=a["eps"], keepdim=a["keepdim"])
+
+
+@row("aten.cdist", "aten._cdist_forward", "aten._euclidean_dist")
+def cdist(a, w):
+    """Distances of all pairs: a fused reduction, so their differences are never in memory."""
+    x, y = a["x1"], a["x2"]
+    p = a.get("p", 2.0)
+    x, y = (w.reshape(value, value.shape[:-2] + shape) for value, shape in (
+        (x, (x.shape[-2], Extent(0, 1), x.shape[-1])), (y, (Extent(0, 1), *y.shape[-2:]))))
+    if 0 < p < math.inf:
+        return w.layer("PairwiseDistance", [x, y], p=p, eps=0.0)
+    result = w.shapes()[0]
+    apart = w.layer("Sub", [x, y], (result[0] + x.shape[-1:], result[1]))
+    last = len(result[0])
+    if p == 0:
+        different = w.layer("Ne", [x, y], (result[0] + x.shape[-1:], torch.bool))
+        return w.layer("Sum", [w.cast(different, result[1])], dim=last)
+    return w.layer("AMax", [w.layer("Abs", [apart], (apart.shape, apart.dtype))], dim=last)

@@ -1,4 +1,4 @@
-"""Operators that put elements into a tensor, at places that are known at import."""
+"""Operators that put elements into a tensor, at positions known at import."""
 import math
 
 import torch
@@ -9,7 +9,7 @@ from .value import Constant
 
 
 def placed(w, base, dim, positions, part):
-    """`base` with entry i of `part` along `dim` at positions[i]; of several at one place the last counts."""
+    """`base` with entry i of `part` along `dim` at positions[i]; of several at one position the last counts."""
     size = base.shape[dim].fixed
     table = list(range(size))
     for index, position in enumerate(positions):
@@ -19,7 +19,7 @@ def placed(w, base, dim, positions, part):
 
 
 def added(w, base, dim, positions, part):
-    """`base` plus entry i of `part` along `dim` at positions[i]: each place takes the sum of those that are put there."""
+    """`base` plus entry i of `part` along `dim` at positions[i]: each position receives the sum of its entries."""
     size, sources = base.shape[dim].fixed, {}
     for index, position in enumerate(positions):
         sources.setdefault(position, []).append(index)
@@ -71,8 +71,81 @@ def _masked(w, x, dim, mask, values, accumulate):
     return w.layer("Where", [w.broadcast(mask), w.broadcast(values), w.broadcast(x)], (x.shape, x.dtype))
 
 
+def _along(a, w):
+    dim = a["dim"] % a["self"].rank if a["self"].rank else 0
+    if not a["self"].rank or not a["self"].shape[dim].is_fixed:
+        raise w.refuse("writes to rows by index", "each device has rows of its own: use torch.where")
+    return dim
+
+
+def _scattered(a, w, kind, source):
+    """torch.scatter takes an index smaller than x but along `dim`, and a source larger than the index."""
+    x, index, dim = a["self"], a["index"], _along(a, w)
+    if any(i != dim and index.shape[i] != x.shape[i] for i in range(x.rank)):
+        raise w.refuse("writes to a part of a dimension that it doesn't index", "slice it first")
+    for i in range(x.rank):
+        if source.shape[i] != index.shape[i]:
+            source = w.layer("Slice", [source], (source.shape[:i] + index.shape[i:i + 1] + source.shape[i + 1:], source.dtype), dim=i,
+                             end=index.shape[i].fixed)
+    return w.layer(kind, [x, index, source], (x.shape, x.dtype), dim=dim)
+
+
+@row("aten.scatter")
+def scatter(a, w):
+    if a.get("reduce") not in (None, "add"):
+        raise w.refuse("multiplies what is at the places")
+    source = a["src"] if "src" in a else a["value"]
+    if isinstance(source, (int, float, bool)):
+        tensor = torch.tensor(source, dtype=a["self"].dtype)
+        source = Constant.of((tensor, tensor))
+    if source.rank == 0:
+        source = w.expand(w.broadcast(w.cast(source, a["self"].dtype)), a["index"].shape)
+    return _scattered(a, w, "ScatterAdd" if a.get("reduce") else "Scatter", source)
+
+
+@row("aten.scatter_add")
+def scatter_add(a, w):
+    return _scattered(a, w, "ScatterAdd", a["src"])
+
+
+def _by_line(a, w, kind, source):
+    """One index for all elements of a slice along `dim`."""
+    x, index, dim = a["self"], a["index"], _along(a, w)
+    if isinstance(index, Constant) and torch.equal(*index.worlds):
+        put, positions = (added if kind == "ScatterAdd" else placed), index.worlds[0].flatten().tolist()
+        return put(w, x, dim, [p % x.shape[dim].fixed for p in positions], source)
+    if not all(size.is_fixed for size in index.shape):
+        raise w.refuse("writes to rows by index", "each device has rows of its own: use torch.where")
+    count = math.prod(size.fixed for size in index.shape)
+    line = w.reshape(w.exact(index), (Extent(0, 1),) * dim + (Extent(0, count),) + (Extent(0, 1),) * (x.rank - dim - 1))
+    shape = _resized(x, dim, count)
+    return w.layer(kind, [x, w.expand(line, shape), source], (x.shape, x.dtype), dim=dim)
+
+
+@row("aten.index_add")
+def index_add(a, w):
+    from .rows_arithmetic import scaled
+    return _by_line(a, w, "ScatterAdd", scaled(w, a["source"], a["alpha"]))
+
+
+@row("aten.index_copy")
+def index_copy(a, w):
+    return _by_line(a, w, "Scatter", a["source"])
+
+
+@row("aten.index_fill")
+def index_fill(a, w):
+    value = a["value"]
+    if isinstance(value, (int, float, bool)):
+        tensor = torch.tensor(value, dtype=a["self"].dtype)
+        value = Constant.of((tensor, tensor))
+    count = math.prod(size.fixed for size in a["index"].shape)
+    return _by_line(a, w, "Scatter", w.expand(w.broadcast(value), _resized(a["self"], _along(a, w), count)))
+
+
 def flat_index(w, x, given):
-    """(x with the neighbouring dimensions `given` as one, the constant index into it as a tensor); None if one isn't known at import."""
+    """(x with the neighbouring dimensions `given` as one, the constant index into it as a tensor); None if one isn't
+    known at import."""
     if not all(isinstance(i, Constant) and all(size.is_fixed for size in i.shape) and torch.equal(*i.worlds) for _, i in given):
         return None
     first, last = given[0][0], given[-1][0]

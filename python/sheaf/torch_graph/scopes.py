@@ -1,7 +1,8 @@
-"""Layers in the modules that they are called in.
+"""Layers in the modules in which they are called.
 
-A module's call becomes a container of the model file, under the module's own name, so that every parameter keeps PyTorch's full
-name. Where that can't be, the container is dissolved: its layers go one level up, under names with dots."""
+A module's call becomes a container of the model file, under the module's own name, so that every parameter keeps
+PyTorch's full name. If that is impossible, the container is dissolved: its layers go one level up, under names with
+dots."""
 from .value import Constant, Layer, Parameter, Result
 
 
@@ -50,7 +51,7 @@ def arrange(layers, module):
 
 
 def _dissolve(scope, module):
-    """Puts the layers of calls that can't be containers into the scope around them, the innermost calls first."""
+    """Moves the layers of calls that can't be containers into the scope around them, the innermost calls first."""
     items = []
     for item in scope.items:
         if isinstance(item, Scope):
@@ -90,7 +91,7 @@ def _is_layer(scope, module):
 def place_tensors(root):
     """Makes layers of the parameters and constants that layers take as inputs.
 
-    A constant stands where it is used; a parameter where all its uses, and its name, are below."""
+    A constant goes where it is used; a parameter to the scope that contains all its uses, and its name."""
     users, parameters = _where(root), {}
     for layer, scope in list(users.items()):
         constants = {}
@@ -129,7 +130,7 @@ def _home(parameter, scopes):
 
 
 def _where(root):
-    """Layer → the Scope that it stands in."""
+    """Layer → the Scope that contains it."""
     found = {}
     for item in root.items:
         if isinstance(item, Scope):
@@ -140,8 +141,8 @@ def _where(root):
 
 
 def flow(root, results):
-    """(inputs, outputs): for each Scope, the values made outside and used inside, and those made inside and used outside. Calls that use
-    nothing from outside, of parameters alone, are dissolved first: a container takes an input."""
+    """(inputs, outputs): for each Scope, the values made outside and used inside, and those made inside and used
+    outside. Calls that use nothing from outside, only parameters, are dissolved first: a container takes an input."""
     inputs, outputs = _crossing(root, results)
     while _open(root, inputs):
         inputs, outputs = _crossing(root, results)

@@ -53,7 +53,7 @@ def _equal(one, other):
 
 @dataclass(eq=False)
 class Constant(Value):
-    """Known at import: one tensor for each of two batch sizes, so that what depends on the batch size shows."""
+    """Known at import: one tensor for each of two batch sizes, to reveal what depends on the batch size."""
 
     worlds: tuple = ()
 
@@ -66,11 +66,11 @@ class Constant(Value):
         return Constant(tuple(shape), worlds[0].dtype, tuple(worlds))
 
     def per_row(self):
-        """The tensor with size 1 wherever it has the batch, or None if its rows differ or it depends on the batch size."""
+        """The tensor with size 1 where it has the batch, or None if its rows differ or it depends on the batch size."""
         return self._folded(lambda size: 1)
 
     def per_group(self):
-        """The tensor with n wherever it has n times the batch, or None if rows differ or it depends on the batch size."""
+        """The tensor with n where it has n times the batch, or None if rows differ or it depends on the batch size."""
         return self._folded(lambda size: size.rows)
 
     def _folded(self, kept):
@@ -87,7 +87,7 @@ class Constant(Value):
         return folded[0] if folded[0].shape == folded[1].shape and _equal(*folded) else None
 
     def number(self):
-        """The Python number that it is, if it has one element at any batch size; else None."""
+        """Its Python number, if it has one element at any batch size; else None."""
         if any(not size.is_fixed for size in self.shape) or self.worlds[0].numel() != 1:
             return None
         first, second = (world.item() for world in self.worlds)
@@ -96,7 +96,7 @@ class Constant(Value):
 
 @dataclass(eq=False)
 class Drawn(Value):
-    """`scale` times ones with probability `keep`, zeros else: what stochastic depth multiplies by."""
+    """`scale` times ones with probability `keep`, zeros otherwise: the factor of stochastic depth."""
 
     keep: float = 1.0
     scale: float = 1.0
@@ -105,7 +105,7 @@ class Drawn(Value):
 @dataclass(eq=False)
 class Layer:
     """A layer of the model file before it has a name. `stack` are the module calls around it, outermost first, as
-    (call's key, module's path); `owner` is the module's path that its parameters' names begin with, where it has any."""
+    (call's key, module's path); `owner` is the module's path with which its parameters' names begin, if it has any."""
 
     type: str
     inputs: list

@@ -1,4 +1,4 @@
-"""What the rows of the operator tables write with: layers, and values in the form that layers take."""
+"""The tools of the operator tables' rows: writing layers, and bringing values into the form that layers take."""
 import math
 
 import torch
@@ -23,7 +23,7 @@ class Writer:
         return Error([Diagnostic(message, self.source.file, self.source.line, source=self.source.text)])
 
     def module(self):
-        """The module whose forward the call stands in."""
+        """The module whose forward contains the call."""
         return self.lowering.module.get_submodule(self.stack[-1][1])
 
     def parameters_of(self, module):
@@ -32,11 +32,11 @@ class Writer:
         return {own: self.lowering.parameters[f"{path}.{own}"] for own, _ in module.named_parameters(remove_duplicate=False)}
 
     def apart(self):
-        """The call's value by the calls that PyTorch makes of it."""
+        """The call's value, through the calls of PyTorch's decomposition."""
         return self.lowering.apply_parts(self.call)
 
     def shapes(self):
-        """(shape, dtype) of each result of the call, as torch.export knows them."""
+        """(shape, dtype) of each result of the call, according to torch.export."""
         results = self.call.node.meta["val"]
         found = []
         for result in results if isinstance(results, (tuple, list)) else [results]:
@@ -116,7 +116,7 @@ class Writer:
         return self.layer("Expand", inputs, (tuple(shape), value.dtype), shape=sizes, **arguments)
 
     def typed(self, kind, inputs, parameters, **arguments):
-        """A layer with parameters under the names that PyTorch's class has, or None where these are no such parameters."""
+        """A layer with parameters under the names of PyTorch's class, or None if these are no such parameters."""
         given = {own: value for own, value in parameters.items() if value is not None}
         owners = None
         for own, value in given.items():

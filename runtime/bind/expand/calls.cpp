@@ -1,6 +1,7 @@
 #include "runtime/bind/expand/calls.h"
 
 #include "runtime/ops/traits.h"
+#include "runtime/plan/narrow_read.h"
 #include "runtime/plan/op_list.h"
 
 #include <algorithm>
@@ -23,38 +24,136 @@ bool sums_nothing(const Step& step, const std::vector<TensorSpec>& inputs, int64
   return traits(step.op).sums_rows && std::any_of(inputs.begin(), inputs.end(), empty);
 }
 
+/// A kernel that reads no tensor makes the same of the same sizes in every run, such as the inverse of a number of rows. It runs once if
+/// its result is so small that keeping it costs less than a launch does.
+bool made_of_nothing(const Step& step, const std::vector<TensorSpec>& outputs) {
+  constexpr size_t kMost = 4096;  ///< bytes
+  const auto small = [](const TensorSpec& output) { return output.bytes <= kMost; };
+  return step.op == Op::kernel && step.inputs.empty() && std::all_of(outputs.begin(), outputs.end(), small);
+}
+
 Instance::Work work_of(const Step& step, Prepared prepared) {
-  if (step.op == Op::kernel) return Instance::KernelCall{call_of(std::move(prepared))};
+  if (step.op == Op::kernel) return Instance::KernelCall{call_of(std::move(prepared)), step.kernel};
   return Instance::LibraryCall{call_of(std::move(prepared))};
 }
 
 }  // namespace
 
 Calls::Calls(Builder& builder, const Replicas& replicas, Formats& formats, VariableFormats& variables)
-    : builder_(builder), replicas_(replicas), formats_(formats), variables_(variables) {
+    : builder_(builder),
+      replicas_(replicas),
+      formats_(formats),
+      variables_(variables),
+      narrow_reads_(builder.context().program) {
   bool fuses = false;
   for (LaneId lane : builder.devices().lanes()) fuses |= builder.device(lane).info().fuses_norms;
-  if (fuses) fusions_ = NormFusions(builder.context().program);
+  if (!fuses) return;
+  fusions_ = NormFusions(builder.context().program);
+  joins_ = ConvNorms(builder.context().program, fusions_);
 }
 
 bool Calls::fuses(const NormFusion* fusion, const Spot& spot) const {
-  return fusion && builder_.device(spot.lane).info().fuses_norms &&
-         element_count(builder_.spec(builder_.at(ValueId(fusion->step.inputs[0]), spot.replica))) != 0;
+  if (!fusion || !builder_.device(spot.lane).info().fuses_norms) return false;
+  const auto first = replicas_.spec(ValueId(fusion->step.inputs[0]), spot.replica);
+  return first && element_count(*first) != 0;
+}
+
+std::optional<Step> Calls::joined(StepId id, const Spot& spot) const {
+  const NormFusion* fusion = fusions_.at(id);
+  return joins_.joined(id, fusion ? fusion->step : builder_.step(id), [&](StepId norm) {
+    const auto found = joined_.find({norm, spot.replica});
+    return found == joined_.end() ? Joined::nothing : found->second;
+  });
+}
+
+Result<void> Calls::choose_joined(StepId convolution, const Spot& spot) {
+  const ConvNorm* found = joins_.behind(convolution);
+  if (!found || !builder_.device(spot.lane).info().fuses_norms) return {};
+  SHEAF_ASSIGN(const auto x, spec(builder_.step(found->norm).inputs[0], spot));
+  if (element_count(x) == 0) return {};
+  const auto has = [&](StepId id) {
+    const auto step = joined(id, spot);
+    return step && can_prepare(*step, id, spot);
+  };
+  Joined& level = joined_[{found->norm, spot.replica}];
+  if (found->most() == Joined::whole) {
+    // The next convolution makes statistics in any case; whether it does more is asked when it is its turn.
+    Joined& next = joined_[{joins_.behind(found->next)->norm, spot.replica}];
+    level = Joined::whole;
+    next = Joined::statistics;
+    const bool all = has(found->conv) && has(found->next) && has(found->next_weight) && has(found->data);
+    next = Joined::nothing;
+    if (all) return {};
+  }
+  if (found->most() >= Joined::gradient) {
+    level = Joined::gradient;
+    if (has(found->conv) && has(found->data)) return {};
+  }
+  level = Joined::statistics;
+  if (!has(found->conv)) level = Joined::nothing;
+  return {};
+}
+
+bool Calls::can_prepare(const Step& step, StepId id, const Spot& spot) const {
+  Sized sized{step, id, {}, {}, {}, std::make_unique<bool[]>(step.inputs.size()), {}};
+  for (const auto* operands : {&step.inputs, &step.outputs}) {
+    for (int operand : *operands) {
+      auto spec = this->spec(operand, spot);
+      if (!spec) return false;
+      (operands == &step.inputs ? sized.input_specs : sized.output_specs).push_back(std::move(*spec));
+    }
+  }
+  sized.inputs.resize(step.inputs.size());
+  return bool(prepare(sized, spot));
+}
+
+Result<TensorSpec> Calls::spec(int operand, const Spot& spot) const {
+  if (!is_left(operand)) return replicas_.spec(ValueId(operand), spot.replica);
+  const Step& norm = builder_.step(left_by_whom(operand));
+  SHEAF_ASSIGN(const auto x, replicas_.spec(ValueId(norm.inputs[0]), spot.replica));
+  const int64_t channels = x.dims[1];
+  switch (what_is_left(operand)) {
+    case Left::mask: return plain_tensor(DType::uint8, {1});
+    case Left::moments: return plain_tensor(DType::float32, {2, channels});
+    case Left::factors: return plain_tensor(x.dtype, {2, channels});
+    case Left::slopes: return plain_tensor(DType::float32, {3, channels});
+  }
+  return Error("nothing of this kind is left");
 }
 
 Result<void> Calls::call(StepId id, const Spot& spot) {
-  if (fuses(fusions_.covering(id), spot)) return {};
+  SHEAF_TRY(choose_joined(id, spot));
   const NormFusion* fusion = fusions_.at(id);
-  if (!fuses(fusion, spot)) return call(builder_.step(id), id, spot, {});
-  for (ValueId zero : fusion->zeros) {
+  if (!fuses(fusion, spot)) fusion = nullptr;
+  const auto instead = joined(id, spot);
+  if (instead ? instead->outputs.empty() : fuses(fusions_.covering(id), spot)) return {};
+  for (ValueId zero : fusion ? fusion->zeros : std::vector<ValueId>()) {
     SHEAF_ASSIGN(const auto spec, replicas_.spec(zero, spot.replica));
     define_zeros(zero, spec, spot);
   }
-  return call(fusion->step, fusion->instead, spot, fusion->forward);
+  if (instead) return call(*instead, id, spot);
+  return fusion ? call(fusion->step, fusion->instead, spot) : call(as_made(id, spot), id, spot);
 }
 
-Result<void> Calls::call(const Step& step, StepId id, const Spot& spot, StepId norm) {
-  SHEAF_ASSIGN(auto sized, this->sized(step, id, spot, norm));
+const Step& Calls::as_made(StepId id, const Spot& spot) {
+  const Step& step = builder_.step(id);
+  const auto narrow = step.op == Op::kernel ? narrow_read(step) : std::nullopt;
+  if (!narrow || builder_.spec(builder_.at(ValueId(step.inputs[narrow->input]), spot.replica)).dtype != narrow->dtype)
+    return step;
+  return narrowed_.try_emplace(id, narrowed(step, *narrow)).first->second;
+}
+
+bool Calls::stays_narrow(ValueId value, DType dtype) const {
+  if (builder_.context().observe) return false;  // what is observed has the plan's types
+  return narrow_reads_.all_take(value, dtype, [&](StepId sum) {
+    const Step& step = builder_.step(sum);
+    const auto summands = replicas_.spots(builder_.context().value(ValueId(step.inputs[0])).place, step.layer, step.location);
+    return summands && summands->size() == 1;
+  });
+}
+
+Result<void> Calls::call(const Step& step, StepId id, const Spot& spot) {
+  SHEAF_ASSIGN(auto sized, this->sized(step, id, spot));
   // An empty chunk: there is nothing to compute, and libraries need not support it.
   const auto& outputs = sized.output_specs;
   const bool any_work =
@@ -65,20 +164,19 @@ Result<void> Calls::call(const Step& step, StepId id, const Spot& spot, StepId n
   }
   const bool all_constant =
       std::all_of(sized.constant.get(), sized.constant.get() + step.inputs.size(), [](bool is) { return is; });
-  return step.once && all_constant ? call_once(sized, spot) : add_call(sized, spot);
+  return (step.once && all_constant) || made_of_nothing(step, outputs) ? call_once(sized, spot) : add_call(sized, spot);
 }
 
-Result<Calls::Sized> Calls::sized(const Step& step, StepId id, const Spot& spot, StepId norm) const {
-  Sized sized{step, id, norm, {}, {}, {}, std::make_unique<bool[]>(step.inputs.size()), {}};
+Result<Calls::Sized> Calls::sized(const Step& step, StepId id, const Spot& spot) const {
+  Sized sized{step, id, {}, {}, {}, std::make_unique<bool[]>(step.inputs.size()), {}};
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const int input = step.inputs[i];
-    sized.inputs.push_back(input == kMask ? masks_.at({norm, spot.replica}) : builder_.at(ValueId(input), spot.replica));
+    sized.inputs.push_back(is_left(input) ? left_.at({input, spot.replica}) : builder_.at(ValueId(input), spot.replica));
     sized.input_specs.push_back(builder_.spec(sized.inputs.back()));
     sized.constant[i] = builder_.is_constant(sized.inputs.back());
   }
   for (int output : step.outputs) {
-    SHEAF_ASSIGN(auto spec, output == kMask ? Result<TensorSpec>(plain_tensor(DType::uint8, {1}))
-                                            : replicas_.spec(ValueId(output), spot.replica));
+    SHEAF_ASSIGN(auto spec, this->spec(output, spot));
     sized.output_specs.push_back(std::move(spec));
   }
   if (step.op == Op::kernel) {
@@ -103,7 +201,7 @@ Result<void> Calls::size_kernel(Sized& sized, const Spot& spot) const {
   if (const auto work = attributes.find("work"); work != attributes.end()) {
     SHEAF_ASSIGN(sized.work, value_of(*work));
   }
-  // Of a share, which is worked on element by element, a run alone.
+  // For a share, which is processed element by element, just a run.
   const bool share = builder_.context().value(ValueId(sized.step.outputs[0])).layout.kind == ValueLayout::sharded;
   if (share) sized.work = element_count(sized.output_specs[0]);
   sized.gpu_work = sized.work;
@@ -153,6 +251,12 @@ Result<Prepared> Calls::prepare(const Step& step, std::vector<TensorId>& inputs,
   return prepared;
 }
 
+std::string Calls::name_of(int operand) const {
+  if (!is_left(operand)) return builder_.name(ValueId(operand));
+  static constexpr const char* kNames[] = {":mask", ":moments", ":factors", ":slopes"};
+  return builder_.step(left_by_whom(operand)).layer + kNames[size_t(what_is_left(operand))];
+}
+
 Result<void> Calls::add_call(Sized& sized, const Spot& spot) {
   const Step& step = sized.step;
   SHEAF_ASSIGN(auto prepared, prepare(sized, spot));
@@ -160,13 +264,12 @@ Result<void> Calls::add_call(Sized& sized, const Spot& spot) {
   if (!cast) SHEAF_TRY(formats_.bring(sized.inputs, prepared.inputs, sized.id, spot));
   std::vector<TensorId> outputs;
   for (size_t i = 0; i < step.outputs.size(); ++i) {
-    const bool mask = step.outputs[i] == kMask;
-    const ValueId value(step.outputs[i]);
-    outputs.push_back(builder_.add(prepared.outputs[i], mask ? step.layer + ":mask" : builder_.name(value), spot.lane));
-    if (mask) {
-      masks_[{sized.norm, spot.replica}] = outputs.back();
+    const int output = step.outputs[i];
+    outputs.push_back(builder_.add(prepared.outputs[i], name_of(output), spot.lane));
+    if (is_left(output)) {
+      left_[{output, spot.replica}] = outputs.back();
     } else {
-      builder_.define(value, spot.replica, outputs.back());
+      builder_.define(ValueId(output), spot.replica, outputs.back());
     }
   }
   if (cast) variables_.note_cast(sized.inputs[0], outputs[0]);
@@ -178,7 +281,7 @@ Result<void> Calls::convert_outputs(const Sized& sized, const std::vector<Tensor
   for (size_t i = 0; i < made.size(); ++i) {
     const DType wanted = sized.output_specs[i].dtype;
     const TensorSpec& have = builder_.spec(made[i]);
-    if (have.dtype == wanted) continue;
+    if (have.dtype == wanted || stays_narrow(ValueId(sized.step.outputs[i]), have.dtype)) continue;
     const TensorSpec want = builder_.device(spot.lane).same_layout(have, wanted);
     SHEAF_ASSIGN(const auto converted, formats_.in_format(made[i], want, sized.id, spot));
     builder_.define(ValueId(sized.step.outputs[i]), spot.replica, converted);
@@ -205,7 +308,9 @@ Result<void> Calls::call_once(const Sized& sized, const Spot& spot) {
     specs.push_back(builder_.spec(input));
   }
   const auto prepared = [&] { return prepare(sized, spot); };
-  SHEAF_ASSIGN(const auto made, builder_.store().derive(sized.step, refs, specs, builder_.device(spot.lane), prepared));
+  std::vector<int64_t> sizes = sized.extents;
+  sizes.push_back(sized.work);
+  SHEAF_ASSIGN(const auto made, builder_.store().derive(sized.step, refs, sizes, specs, builder_.device(spot.lane), prepared));
   for (size_t i = 0; i < made.size(); ++i) {
     const ValueId value(sized.step.outputs[i]);
     const NodeId node = made[i].node;

@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-/// The world's errors end the run on all ranks; the executor takes them for this operation's.
+/// The world's errors end the run on all ranks; the executor takes them for errors of this operation.
 void check(const Result<void>& done) {
   if (!done) throw std::runtime_error(done.error().message());
 }
@@ -98,6 +98,20 @@ TensorId RankMessages::sent(TensorId tensor, const std::string& name, StepId ste
 
 TensorId RankMessages::sent_anew(TensorId tensor, const std::string& name, StepId step, const Spot& to) {
   return add_message(tensor, name, step, rank(to.lane), to.lane, Tensor::Planned{});
+}
+
+void RankMessages::receive_after(TensorId tensor, const std::vector<TensorId>& own) {
+  const int here = rank(builder_.tensor(tensor).lane);
+  InstanceId last;
+  for (const TensorId one : own) {
+    if (rank(builder_.tensor(one).lane) != here) continue;
+    for (const InstanceId writer : builder_.tensor(one).writers)
+      if (!last || last < writer) last = writer;
+  }
+  for (const InstanceId writer : builder_.tensor(tensor).writers) {
+    Instance& receipt = builder_.program.instances[writer];
+    if (last && last < writer && receipt.is<Instance::Receive>()) receipt.after.push_back(last);
+  }
 }
 
 void RankMessages::deliver(TensorId tensor, int output) {

@@ -37,7 +37,7 @@ Result<void> OwnersSums::add(StepId id) {
   Member member;
   member.step = id;
   SHEAF_ASSIGN(const auto from, sources(step));
-  for (const Spot& spot : from) {  // each replica's lane brings its own into the format that the first one's is in
+  for (const Spot& spot : from) {  // each replica's lane converts its own part into the format of the first one's
     auto part = formats_.in_format(builder_.at(value, spot.replica), format, id, spot);
     if (!part) return replicas_.located(std::move(part.error()), step, spot);
     member.parts.push_back(*part);
@@ -131,7 +131,9 @@ Result<void> OwnersSums::make_all() {
   SHEAF_ASSIGN(const auto to, replicas_.spots(builder_.step(id)));
   const std::vector<TensorId> summands = side_by_side(from, bucket);
   std::vector<Owner> each = owners(to, bucket.dims[0]);
-  // All that is sent comes before all sums, so that no rank's sum keeps another's summands waiting.
+  std::vector<TensorId> summed;
+  for (const Member& member : open_) summed.insert(summed.end(), member.parts.begin(), member.parts.end());
+  // All sends come before all sums, so that no rank's sum delays another's summands.
   std::vector<std::vector<TensorId>> parts(each.size());
   for (size_t o = 0; o < each.size(); ++o) {
     const TensorSpec run = plain_tensor(dtype, {each[o].run.count});
@@ -140,6 +142,7 @@ Result<void> OwnersSums::make_all() {
       const TensorId mine =
           builder_.add_view(summands[s], static_cast<size_t>(each[o].run.begin) * size, run, name, from[s].lane);
       SHEAF_ASSIGN(const auto local, movement_.moved(mine, name, id, each[o].spot));
+      messages_.receive_after(local, summed);
       parts[o].push_back(local);
     }
   }

@@ -9,22 +9,23 @@
 
 namespace sheaf {
 
-/// Sums in the order in which their operands are ready, in buckets (runtime/bind/buckets.h). A bucket's operands lie side by side on each replica. Each rank owns
-/// an equal run of it: it gets the other replicas' elements of that run, adds them up from left to right, and sends the sums to all. So each
-/// rank sends and receives as many bytes as in a ring, and bits are those of any other way to add from left to right. It
-/// all happens on the lanes for messages, while replicas go on computing.
+/// Sums in the order in which their operands are ready, in buckets (runtime/bind/buckets.h). A bucket's operands are adjacent
+/// on each replica. Each rank owns an equal run of it: it receives the other replicas' elements of that run, adds them up from
+/// left to right, and sends the sums to all. So each rank sends and receives as many bytes as in a ring, and the bits are those
+/// of any other way to add from left to right. All of this happens on the lanes for messages, while replicas go on computing.
 class OwnersSums {
  public:
-  OwnersSums(Builder& builder, const Replicas& replicas, Formats& formats, Movements& movement, Calls& calls)
-      : builder_(builder), replicas_(replicas), formats_(formats), movement_(movement), calls_(calls) {}
+  OwnersSums(Builder& builder, const Replicas& replicas, Formats& formats, Movements& movement, RankMessages& messages,
+             Calls& calls)
+      : builder_(builder), replicas_(replicas), formats_(formats), movement_(movement), messages_(messages), calls_(calls) {}
 
   /// Whether step `id`, an all_reduce, goes from rank to rank.
   Result<bool> takes(StepId id) const;
-  /// Its operands are there; the bucket that it fills is summed.
+  /// Called when its operands are there; sums the bucket that it fills.
   Result<void> add(StepId id);
-  /// Makes what `step` reads of the sums that are still to come.
+  /// Completes the pending sums that `step` reads.
   Result<void> make_inputs(const Step& step);
-  /// Makes all of them.
+  /// Completes all of them.
   Result<void> make_all();
 
  private:
@@ -40,7 +41,7 @@ class OwnersSums {
     TensorId sum, whole;  ///< of its run; and all ranks' sums
   };
 
-  /// Where the operands of `step` are, and where its result.
+  /// Where the operands of `step` are, and where its result goes.
   Result<std::vector<Spot>> sources(const Step& step) const;
   /// Each source's operands, in one tensor.
   std::vector<TensorId> side_by_side(const std::vector<Spot>& sources, const TensorSpec& bucket);
@@ -54,6 +55,7 @@ class OwnersSums {
   const Replicas& replicas_;
   Formats& formats_;
   Movements& movement_;
+  RankMessages& messages_;
   Calls& calls_;
   std::vector<Member> open_;
   std::set<int> pending_;  ///< values that open_ makes

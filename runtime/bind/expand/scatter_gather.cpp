@@ -3,7 +3,7 @@
 namespace sheaf {
 namespace {
 
-/// A tensor's extent before, along and after a dimension, the last in bytes.
+/// A tensor's extents before, along and after a dimension, the last in bytes.
 struct Split {
   size_t outer = 1;
   size_t along = 1;
@@ -93,11 +93,14 @@ Result<void> Movements::gather(StepId id) {
   }
   const TensorId gathered = builder_.add(spec, name, target.lane);
   builder_.define(result, 0, gathered);
+  std::vector<TensorId> parts;
+  for (const Spot& spot : sources) parts.push_back(builder_.at(value, spot.replica));
   size_t row = 0;
   for (Spot spot : sources) {
     SHEAF_ASSIGN(auto plain, formats_.in_plain(builder_.at(value, spot.replica), id, spot));
     if (messages_.between(spot.lane, target.lane)) {
       plain = messages_.sent(plain, builder_.name(value), id, target);
+      messages_.receive_after(plain, parts);
       spot.lane = target.lane;
     }
     const TensorSpec& part = builder_.spec(plain);
@@ -105,7 +108,7 @@ Result<void> Movements::gather(StepId id) {
     const size_t offset = row * whole.inner_bytes, run = rows * whole.inner_bytes;
     row += rows;
     if (part.bytes == 0) continue;
-    // Each replica's lane delivers its own part, also to another memory if it reaches that; the target's lane waits for it.
+    // Each replica's lane delivers its own part, even to another memory if it can reach that; the target's lane waits for it.
     Instance::Copy copy{{run, whole.outer, run, whole.along * whole.inner_bytes}, 0, offset};
     if (whole.outer == 1) copy.shape = {run, 1, 0, 0};
     copy.placeable = whole.outer == 1 && builder_.same_memory(spot.lane, target.lane) && may_lie_at(offset, spot.lane);

@@ -17,7 +17,8 @@
 //   128 → 128, 14×14             14 → 17 → 14      16 → 17 → 9       17 → 20 → 12
 //   64 → 64, 28×28               14.5 → – → 12.5   15 → – → 9        18 → – → 11
 //
-// and with AMX, where direct convolution of bf16 is several times as quick but over rows of few pixels.
+// before products fetched ahead. (On Zen 4, where arithmetic is half as quick and memory isn't, they reach .95 of the peak with 64
+// channels and more.) With AMX, direct convolution of bf16 is several times as quick, but over rows of few pixels.
 #include "runtime/cpu/ops/conv_cost.h"
 
 #include "runtime/machine/isa.h"
@@ -31,8 +32,9 @@
 namespace sheaf {
 namespace {
 
-constexpr double kMemoryRate = 15e9;  ///< a thread's, bytes/s, of what lies in memory
-constexpr double kCacheRate = 50e9;   ///< the same of what lies in the last cache
+constexpr double kMemoryRate = 15e9;    ///< a thread's, bytes/s, for data in memory
+constexpr double kCacheRate = 50e9;     ///< the same for data in the last cache
+constexpr double kCoreCache = 1 << 20;  ///< bytes, of a core's second cache
 
 /// Multiplications and additions that a thread makes in a second, of operands in the first cache.
 double vector_rate(bool bf16) {
@@ -104,7 +106,8 @@ double reorder_seconds(const Operation& operation, const Work& work, double elem
   return 2 * element_bytes(operation) * elements / kMemoryRate / work.threads;
 }
 
-/// Of a candidate that wants activations pixel by pixel: what it reads, where that lies otherwise; its neighbours may follow.
+/// For a candidate that wants activations pixel by pixel: what it reads, if that is laid out otherwise; its neighbours may
+/// follow.
 double enter_pixels_seconds(const Operation& operation, const Work& work, ConvResult result) {
   if (lies_by_pixels(operation, result)) return 0;
   const double read = result == ConvResult::y    ? work.elements_x
@@ -113,7 +116,7 @@ double enter_pixels_seconds(const Operation& operation, const Work& work, ConvRe
   return reorder_seconds(operation, work, read);
 }
 
-/// Of one that wants them otherwise, among neighbours that lie pixel by pixel: also what it makes is reordered for the next.
+/// For one that wants another layout, among neighbours that are pixel by pixel: its result, too, is reordered for the next.
 double leave_pixels_seconds(const Operation& operation, const Work& work, ConvResult result) {
   return lies_by_pixels(operation, result) ? reorder_seconds(operation, work, work.elements_x + work.elements_y) : 0;
 }
@@ -136,6 +139,8 @@ double direct_share(const Work& work, ConvResult result, bool brgconv) {
   if (work.pointwise) return work.strided && short_rows ? .6 : .9;
   switch (result) {
     case ConvResult::y:
+      // With a stride, brgconv's products are short along the depth, too, where channels are few.
+      if (brgconv && work.strided && work.channels < 64) return 1.3 * double(work.channels) / double(work.channels + 40);
       if (brgconv) return work.strided || short_rows ? .8 : .92;
       return work.strided ? .55 : .92;
     case ConvResult::dx: return work.strided ? .7 : work.width > 7 && work.width <= 14 ? .75 : .9;
@@ -163,7 +168,10 @@ double direct_alone(const Work& work, ConvResult result, Layout layout) {
 double pixels_alone(const Work& work, ConvResult result) {
   const double c = double(work.channels);
   double share = 0;
-  if (result == ConvResult::dweight) share = work.bf16 ? .95 * grows(work.channels, 88) : .87 * grows(work.channels, 78);
+  // Activations that stay in the core's cache are there for all taps, and few channels then cost little.
+  const bool stays = (work.bf16 ? 2 : 4) * (work.elements_x + work.elements_y) <= kCoreCache;
+  if (result == ConvResult::dweight && stays && !work.bf16) share = .8 * c / (c + 2);
+  else if (result == ConvResult::dweight) share = work.bf16 ? .95 * grows(work.channels, 88) : .87 * grows(work.channels, 78);
   else share = work.bf16 ? .95 * grows(work.channels, 58) : .95 * c / (c + 12);
   if (!has_avx512()) share *= .6;
   if (work.pointwise) share *= .7;
@@ -232,7 +240,7 @@ double pixels_seconds(const Operation& operation, const ConvShape& g, ConvResult
 
 double winograd_seconds(const Operation& operation, const ConvShape& g, ConvResult result) {
   const Work work(operation, g);
-  // Few images of bf16 in inference lie as oneDNN has them, in blocks.
+  // A few bf16 images in inference are in oneDNN's layout, in blocks.
   const bool last = work.fixed && work.images < least_pixel_images;
   const double layout = last ? (work.bf16 ? 2 * reorder_seconds(operation, work, work.elements_x + work.elements_y) : 0)
                              : enter_pixels_seconds(operation, work, result);

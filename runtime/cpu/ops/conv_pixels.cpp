@@ -99,8 +99,26 @@ class PixelsExecutable final : public Executable {
     if (first == end) std::fill_n(sums, images * out, 0.f);
     for (size_t i = first; i < end; ++i) {
       const Term& term = job_.terms[i];
-      kernels.multiply({images, out, depth, reinterpret_cast<const float*>(at(job_.source, term.source, job_.in)), depth, 1,
-                        packed + term.tap * job_.matrix(), kernels.panel * depth, kernels.panel, sums, out, i > first});
+      Product product{images,
+                      out,
+                      depth,
+                      reinterpret_cast<const float*>(at(job_.source, term.source, job_.in)),
+                      depth,
+                      1,
+                      packed + term.tap * job_.matrix(),
+                      kernels.panel * depth,
+                      kernels.panel,
+                      sums,
+                      out,
+                      i > first};
+      if (i + 1 < job_.terms.size()) {
+        const Term& next = job_.terms[i + 1];
+        product.then_a = at(job_.source, next.source, job_.in);
+        product.then_a_bytes = images * job_.in * int64_t(job_.element);
+        product.then_b = packed + next.tap * job_.matrix();
+        product.then_b_bytes = kernels.panel * depth * int64_t(sizeof(float));
+      }
+      kernels.multiply(product);
     }
     Finish finish = job_.finish;
     if (job_.biased) finish.bias = reinterpret_cast<const float*>(job_.bias.resolve(buffers, scratch));

@@ -103,9 +103,20 @@ class PixelsWeightExecutable final : public Executable {
     float* const sums = matrices + tap * in * out + first;
     if (row == 0 && !add)
       for (int64_t i = 0; i < in; ++i) std::fill_n(sums + i * out, columns, 0.f);
-    for (const Meeting& meeting : job_.rows[row][size_t(tap)]) {
-      job_.kernels->multiply({in, columns, job_.depth(images), x + meeting.x * job_.pixel_stride(job_.x), 1, in,
-                              dy + meeting.y * job_.pixel_stride(job_.y) + first, job_.kernels->panel, out, sums, out, true});
+    const auto& meetings = job_.rows[row][size_t(tap)];
+    const int64_t depth = job_.depth(images);
+    for (size_t i = 0; i < meetings.size(); ++i) {
+      const auto x_at = [&](const Meeting& meeting) { return x + meeting.x * job_.pixel_stride(job_.x); };
+      const auto dy_at = [&](const Meeting& meeting) { return dy + meeting.y * job_.pixel_stride(job_.y) + first; };
+      Product product{in,   columns, depth, x_at(meetings[i]), 1, in, dy_at(meetings[i]), job_.kernels->panel, out,
+                      sums, out,     true};
+      if (i + 1 < meetings.size()) {
+        product.then_a = x_at(meetings[i + 1]);
+        product.then_a_bytes = depth * in * int64_t(sizeof(float));
+        product.then_b = dy_at(meetings[i + 1]);
+        product.then_b_bytes = depth * out * int64_t(sizeof(float));
+      }
+      job_.kernels->multiply(product);
     }
   }
 
@@ -157,13 +168,14 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
   job.y = {operation.input_buffer("dy"), {}, g.y[1], g.y[2] * g.y[3], pixels_met(all, &Meeting::y)};
   job.rows.assign(size_t(g.y[2]), std::vector<std::vector<Meeting>>(size_t(job.taps)));
   for (const Meeting& meeting : all) job.rows[size_t(meeting.y / g.y[3])][size_t(meeting.tap)].push_back(meeting);
-  // Short blocks would read and write the sums too often.
-  constexpr int64_t cache_bytes = 2 << 20;
-  const int64_t least_block = 64 * job.kernels->pair;
+  // Short blocks would read and write the sums too often, the more so the larger those are. (bf16 values are packed block by block,
+  // so that longer ones would take more memory.)
+  constexpr int64_t cache_bytes = 2 << 20, small_sums = 128 * 1024;
+  const int64_t least_block = job.packs() ? 64 * job.kernels->pair : job.matrices() > small_sums ? 256 : 64;
   const int64_t image_bytes =
       int64_t(dnnl::memory::data_type_size(type)) * (int64_t(job.x.met.size()) * g.x[1] + int64_t(job.y.met.size()) * g.y[1]);
   job.block = std::min(job.images, std::max(least_block, cache_bytes / std::max<int64_t>(1, image_bytes) / 2 * 2));
-  constexpr int64_t most_lots = 4, small_sums = 128 * 1024;
+  constexpr int64_t most_lots = 4;
   job.lots = job.matrices() <= small_sums ? std::clamp<int64_t>(job.images / job.block, 1, most_lots) : 1;
   job.to = operation.output_buffer();
   job.biased = !g.bias.empty();

@@ -168,7 +168,7 @@ Prepared prepare_recurrent(const Operation& operation, int64_t gates, bool train
   const std::vector<DnnlDims> results = output_dims(operation);
   const RnnShape shape = rnn_shape(operation, gates, results);
   require(operation.request.outputs.size() == results.size() + (training ? 1 : 0),
-          training ? "expected a workspace as the last output" : "a workspace is kept in training alone");
+          training ? "expected a workspace as the last output" : "only training keeps a workspace");
   if (shape.steps == 0) return prepare_empty_sequence(operation, results.size());
   if (shape.relu) operation.nan_cut = NanCut::recurrent;
   RnnBuilder builder(operation, shape, training);

@@ -49,6 +49,12 @@ struct Product {
   float* c;
   int64_t c_row;
   bool accumulate;
+  /// What the next product will read, to be brought into the second cache during this one; null: nothing. Of b, the first panel is
+  /// enough: a product fetches its own next panel if panels are in one run.
+  const void* then_a = nullptr;
+  int64_t then_a_bytes = 0;
+  const void* then_b = nullptr;
+  int64_t then_b_bytes = 0;
 };
 
 /// Pixels are runs of images × channels values, f32 or bf16 depending on the table; channels and columns are multiples of

@@ -78,6 +78,18 @@ struct Factors {
     }
     __syncthreads();
   }
+
+  /// From mean and var, which are there already.
+  __device__ void take(const Affine& affine, const Sharing& sharing) {
+    const unsigned width = kLanes << sharing.width_bits, channel = blockIdx.x * width + threadIdx.x;
+    if (threadIdx.x < width && channel < sharing.vectors * kLanes) {
+      const float inverse = 1 / sqrtf(affine.var[channel] + sharing.eps);
+      centre[threadIdx.x] = affine.x_bias ? affine.mean[channel] - affine.x_bias[channel] : affine.mean[channel];
+      scale[threadIdx.x] = affine.weight ? inverse * affine.weight[channel] : inverse;
+      shift[threadIdx.x] = affine.bias ? affine.bias[channel] : 0;
+    }
+    __syncthreads();
+  }
 };
 
 /// Of a thread's channels.
@@ -111,11 +123,12 @@ struct Scaling {
 };
 
 /// y = relu(norm(x) + residual) and the mask, a bit an element, from the sums. `most`: the rows that a thread has on their way.
-template <int most, typename Element>
+template <int most, bool may_have_statistics, typename Element>
 __device__ void normalize(Element* y, unsigned char* mask, const Element* x, const Element* residual, const Affine& affine,
                           const float2* sums, const float* shifts, int relu, const Sharing& sharing) {
   __shared__ Factors factors;
-  factors.make(affine, sums, shifts, sharing);
+  if (may_have_statistics && !sums) factors.take(affine, sharing);
+  else factors.make(affine, sums, shifts, sharing);
   const Spot spot(sharing);
   if (spot.column >= sharing.vectors) return;
   const Scaling scaling(factors, sharing);
@@ -138,11 +151,11 @@ __device__ void normalize(Element* y, unsigned char* mask, const Element* x, con
   });
 }
 
-template <typename Element>
+template <bool may_have_statistics, typename Element>
 __device__ void normalize(Element* y, unsigned char* mask, const Element* x, const Element* residual, const Affine& affine,
                           const float2* sums, const float* shifts, int relu, const Sharing& sharing) {
-  if (residual) normalize<1>(y, mask, x, residual, affine, sums, shifts, relu, sharing);
-  else normalize<4 / sizeof(Element)>(y, mask, x, residual, affine, sums, shifts, relu, sharing);
+  if (residual) normalize<1, may_have_statistics>(y, mask, x, residual, affine, sums, shifts, relu, sharing);
+  else normalize<4 / sizeof(Element), may_have_statistics>(y, mask, x, residual, affine, sums, shifts, relu, sharing);
 }
 
 /// Sums and all the rest, of blocks that are there at once, and of `held` rows a thread at most, which are read once. The same bits.
@@ -194,14 +207,14 @@ __device__ void normalize_held(Element* y, unsigned char* mask, const Element* x
   extern "C" __global__ void __launch_bounds__(512, 2)                                                                       \
       norm_##suffix(Element* y, unsigned char* mask, const Element* x, const Element* residual, const Affine affine,         \
                     const float2* sums, const float* shifts, int relu, const Sharing sharing) {                              \
-    normalize(y, mask, x, residual, affine, sums, shifts, relu, sharing);                                                    \
+    normalize<true>(y, mask, x, residual, affine, sums, shifts, relu, sharing);                                              \
   }                                                                                                                          \
   extern "C" __global__ void __launch_bounds__(512, 2)                                                                       \
       norm_at_once_##suffix(Element* y, unsigned char* mask, const Element* x, const Element* residual, const Affine affine, \
                             float2* sums, float* shifts, int relu, unsigned word, const Sharing sharing) {                   \
     sum_squares(sums, shifts, x, sharing);                                                                                   \
     meet(word);                                                                                                              \
-    normalize(y, mask, x, residual, affine, sums, shifts, relu, sharing);                                                    \
+    normalize<false>(y, mask, x, residual, affine, sums, shifts, relu, sharing);                                             \
   }                                                                                                                          \
   extern "C" __global__ void __launch_bounds__(512, 2)                                                                       \
       norm_held_##suffix(Element* y, unsigned char* mask, const Element* x, const Element* residual, const Affine affine,    \

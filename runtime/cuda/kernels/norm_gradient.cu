@@ -68,7 +68,8 @@ __device__ void sum_gradient(float2* sums, Element* gradient, const Element* x, 
   else sum_gradient<4 / sizeof(Element)>(sums, gradient, x, dy, more, mask, mean, x_bias, sharing);
 }
 
-/// What the gradient makes besides dx, and takes besides tensors of its shape.
+/// What the gradient makes besides dx, and takes besides tensors of its shape. Without a mean, which norm_gradient_… alone allows: nothing, and
+/// sums are slopes [3][channels] of dx = g · the first + x · the second + the third.
 struct OfChannels {
   float *dweight, *dbias;
   const float *mean, *x_bias, *var, *weight;
@@ -97,6 +98,18 @@ struct Factors {
         of.dweight[channel] = along;
         of.dbias[channel] = sum.x;
       }
+    }
+    __syncthreads();
+  }
+
+  __device__ void take(const float* slopes, const Sharing& sharing) {
+    const unsigned width = kLanes << sharing.width_bits, channels = sharing.vectors * kLanes;
+    const unsigned channel = blockIdx.x * width + threadIdx.x;
+    if (threadIdx.x < width && channel < channels) {
+      centre[threadIdx.x] = 0;
+      by_g[threadIdx.x] = slopes[channel];
+      by_x[threadIdx.x] = slopes[channels + channel];
+      constant[threadIdx.x] = slopes[2 * channels + channel];
     }
     __syncthreads();
   }
@@ -130,11 +143,12 @@ struct Slope {
 };
 
 /// dx from the sums; g is what `mask`, if not null, leaves of dy. dx may be dy.
-template <int most, typename Element>
+template <int most, bool has_slopes, typename Element>
 __device__ void normalize_gradient(Element* dx, const Element* x, const Element* dy, const unsigned char* mask,
                                    const OfChannels& of, const float2* sums, const Sharing& sharing) {
   __shared__ Factors factors;
-  factors.make(of, sums, sharing);
+  if (has_slopes && !of.mean) factors.take(reinterpret_cast<const float*>(sums), sharing);
+  else factors.make(of, sums, sharing);
   const Spot spot(sharing);
   if (spot.column >= sharing.vectors) return;
   const Slope slope(factors, sharing);
@@ -214,14 +228,14 @@ __device__ void normalize_gradient_held(Element* dx, Element* gradient, const El
   extern "C" __global__ void __launch_bounds__(512, 2)                                                                         \
       norm_gradient_##suffix(Element* dx, const Element* x, const Element* dy, const unsigned char* mask, const OfChannels of, \
                              const float2* sums, const Sharing sharing) {                                                      \
-    normalize_gradient<4 / sizeof(Element)>(dx, x, dy, mask, of, sums, sharing);                                               \
+    normalize_gradient<4 / sizeof(Element), true>(dx, x, dy, mask, of, sums, sharing);                                         \
   }                                                                                                                            \
   extern "C" __global__ void __launch_bounds__(512, 2) norm_gradient_at_once_##suffix(                                         \
       Element* dx, Element* gradient, const Element* x, const Element* dy, const Element* more, const unsigned char* mask,     \
       const OfChannels of, float2* sums, unsigned word, const Sharing sharing) {                                               \
     sum_gradient(sums, gradient, x, dy, more, mask, of.mean, of.x_bias, sharing);                                              \
     meet(word);                                                                                                                \
-    normalize_gradient<1>(dx, x, gradient ? gradient : dy, gradient ? nullptr : mask, of, sums, sharing);                      \
+    normalize_gradient<1, false>(dx, x, gradient ? gradient : dy, gradient ? nullptr : mask, of, sums, sharing);               \
   }                                                                                                                            \
   extern "C" __global__ void __launch_bounds__(512, 2) norm_gradient_held_##suffix(                                            \
       Element* dx, Element* gradient, const Element* x, const Element* dy, const Element* more, const unsigned char* mask,     \

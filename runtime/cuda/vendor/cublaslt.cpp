@@ -31,11 +31,15 @@ Result<std::shared_ptr<CublasLt>> CublasLt::open() {
 }
 
 CublasLt::~CublasLt() {
-  if (handle_) destroy(handle_);
+  // The thread that lets go of it may have no device, or another.
+  if (handle_ && driver_->make_current(device_)) destroy(handle_);
 }
 
-Result<void> CublasLt::make_handle() {
+Result<void> CublasLt::make_handle(Driver& driver, int device) {
+  SHEAF_TRY(driver.make_current(device));
   if (handle_) return {};
+  driver_ = &driver;
+  device_ = device;
   if (const auto status = create(&handle_); status != CUBLAS_STATUS_SUCCESS) {
     handle_ = nullptr;
     return failure("cublasLtCreate", status);

@@ -21,8 +21,9 @@ class CublasLt {
   CublasLt(const CublasLt&) = delete;
   ~CublasLt();
 
-  /// Of the device that is current on this thread; once. Error: cuBLASLt's own.
-  Result<void> make_handle();
+  /// For `device`, which is current on this thread from then on; created once. The driver outlives the handle. Errors:
+  /// cuBLASLt's own, or the driver's.
+  Result<void> make_handle(Driver& driver, int device);
   /// Leaves the handle to the process (Library::abandon()).
   void abandon() { handle_ = nullptr; }
   cublasLtHandle_t handle() const { return handle_; }
@@ -51,9 +52,11 @@ class CublasLt {
 
  private:
   cublasLtHandle_t handle_ = nullptr;
+  Driver* driver_ = nullptr;  ///< of the handle
+  int device_ = 0;
 };
 
-/// What a product is made with. Operands as MatrixProduct has them.
+/// The parameters of a product. Operands as in MatrixProduct.
 struct LtRequest {
   MatrixProduct product;
   std::vector<ProductOffsets> calls = {{}};
@@ -61,27 +64,27 @@ struct LtRequest {
   DType result = DType::float32;    ///< of C and D
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   MemoryRef a, b, d;
-  MemoryRef c;        ///< added to the product; none: nothing is
+  MemoryRef c;        ///< added to the product; none: nothing is added
   MemoryRef bias;     ///< of an epilogue with bias (of D's dtype), or its gradient
   bool fast = false;  ///< f32 may be rounded to TF32 first
   bool deterministic = true;
 };
 
-/// A product with the algorithms that cuBLASLt chose for it: one where all operands are aligned to 16 bytes, one for where
-/// they are aligned to their elements alone.
+/// A product with the algorithms that cuBLASLt chose for it: one for operands that are all aligned to 16 bytes, one for
+/// operands aligned only to their elements.
 class LtProduct {
  public:
   static constexpr size_t kWorkspaceLimit = size_t{32} << 20;
 
-  /// The descriptors alone. Errors: cuBLASLt's.
+  /// Only the descriptors. Errors: cuBLASLt's.
   static Result<std::unique_ptr<LtProduct>> describe(std::shared_ptr<CublasLt> library, const LtRequest& request);
-  /// Chooses algorithms; false where cuBLASLt has none for the request. `scratch_bytes`: takes the workspace.
+  /// Chooses algorithms; false if cuBLASLt has none for the request. `scratch_bytes`: takes the workspace.
   Result<bool> choose(size_t& scratch_bytes);
   ~LtProduct();
 
   /// The device must be current on this thread.
   Result<void> enqueue(const Enqueue& at);
-  /// Of the aligned algorithm: "algorithm 66, tile 20, 4 parts of k".
+  /// For the aligned algorithm: "algorithm 66, tile 20, 4 parts of k".
   const std::string& algorithm() const { return algorithm_; }
   int candidates() const { return candidates_; }
 

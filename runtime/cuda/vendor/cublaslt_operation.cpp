@@ -12,8 +12,8 @@ Result<void> ProductOperation::enqueue(const Enqueue& at) {
 
 std::shared_ptr<CublasLt> cublaslt_of(LibraryContext& context) {
   require(context.cublaslt != nullptr, context.no_cublaslt);
-  if (auto current = context.driver->make_current(context.device); !current) throw OperationError(current.error().message());
-  if (auto made = context.cublaslt->make_handle(); !made) throw OperationError(made.error().message());
+  if (auto made = context.cublaslt->make_handle(*context.driver, context.device); !made)
+    throw OperationError(made.error().message());
   return context.cublaslt;
 }
 

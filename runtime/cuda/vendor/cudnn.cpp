@@ -1,7 +1,9 @@
-// Makes cuDNN's plans, and puts them into streams.
-#define CUDNN_FRONTEND_SKIP_JSON_LIB  // graphs as JSON double the time that this file takes to compile, and nothing asks for them
+// Makes cuDNN's plans, and enqueues them into streams.
+#define CUDNN_FRONTEND_SKIP_JSON_LIB  // graphs as JSON double the compile time of this file, and nothing uses them
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #include "runtime/cuda/vendor/cudnn_frontend_plan.h"
+#include "runtime/cuda/kept_files.h"
+#include "runtime/plan/plan.h"
 #include "runtime/cuda/vendor/shared_library.h"
 
 #include <algorithm>
@@ -30,7 +32,7 @@ std::vector<fe::NumericalNote_t> unwanted_notes(const CudnnGraph& graph, const E
   return notes;
 }
 
-/// Of a graph whose engine is chosen on the GPU alone.
+/// For a graph whose engine is chosen only on the GPU.
 class OpenPlan final : public CudnnPlan {
  public:
   explicit OpenPlan(std::string why) : why_(std::move(why)) {}
@@ -38,10 +40,29 @@ class OpenPlan final : public CudnnPlan {
   size_t workspace_bytes() const override { return 0; }
   std::string engine() const override { return "with an engine that is chosen on the GPU"; }
   std::string left_out() const override { return {}; }
+  const std::string& name() const override { return no_name_; }
+  const std::vector<std::string>& candidates() const override { return none_; }
 
  private:
-  std::string why_;
+  std::string why_, no_name_;
+  std::vector<std::string> none_;
 };
+
+/// Engines that cuDNN can't write are made anew by every process.
+void keep_for_later(const std::string& key, const FrontendPlan& plan) {
+  FrontendPlan::Kept kept;
+  try {
+    kept = plan.keep();
+  } catch (const std::exception&) {
+    return;
+  }
+  const Json json = {{"name", kept.name},
+                     {"engine", kept.engine},
+                     {"left_out", kept.left_out},
+                     {"candidates", kept.candidates},
+                     {"plan", kept.plan}};
+  KeptFiles::of_user().keep(key, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
 
 Result<void> load() {
   static const Result<SharedLibrary> library = SharedLibrary::open("cuDNN", {"libcudnn.so.9"});
@@ -65,17 +86,24 @@ struct Cudnn::Device {
 Cudnn::Cudnn() : device_(std::make_unique<Device>()) {}
 
 Cudnn::~Cudnn() {
-  if (handle_) fe::detail::destroy_handle(handle_);
+  // The thread that lets go of it may have no device, or another.
+  if (handle_ && driver_->make_current(ordinal_)) fe::detail::destroy_handle(handle_);
 }
 
-Result<std::shared_ptr<Cudnn>> Cudnn::open(int sm) {
+Result<std::shared_ptr<Cudnn>> Cudnn::open(Driver& driver, int device) {
   SHEAF_TRY(load());
+  SHEAF_TRY(driver.make_current(device));
   std::shared_ptr<Cudnn> cudnn(new Cudnn);
-  cudnn->device_->sm = sm;
+  const DeviceProperties& properties = driver.properties(device);
+  cudnn->device_->sm = properties.major * 10 + properties.minor;
+  cudnn->driver_ = &driver;
+  cudnn->ordinal_ = device;
   if (const cudnnStatus_t status = fe::detail::create_handle(&cudnn->handle_); status != CUDNN_STATUS_SUCCESS) {
     cudnn->handle_ = nullptr;
     return failure("cudnnCreate", fe::detail::get_error_string(status));
   }
+  cudnn->machine_ =
+      properties.name + ", sm_" + std::to_string(cudnn->device_->sm) + ", cuDNN " + version() + ", " + driver.version();
   return cudnn;
 }
 
@@ -87,7 +115,7 @@ Result<std::shared_ptr<Cudnn>> Cudnn::open_planning(const std::string& propertie
   if (auto status = described->deserialize({properties.begin(), properties.end()}); status.is_bad())
     return failure("the device's properties", status.get_message());
   cudnn->device_->properties = std::move(described);
-  // What cuDNN asks the driver for when it makes a plan, a machine without one doesn't have.
+  // cuDNN asks the driver for these when it makes a plan; a machine without one doesn't have them.
   CudnnGraph probe;
   const Dims x{1, 8, 8, 8}, weight{8, 8, 1, 1}, strides{512, 64, 8, 1}, of_weight{8, 1, 1, 1};
   const auto y = probe.conv_forward(probe.tensor(DType::float32, x, strides), probe.tensor(DType::float32, weight, of_weight),
@@ -110,9 +138,13 @@ std::string Cudnn::version() {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
+std::string Cudnn::key(const CudnnGraph& graph, const EngineChoice& choice) {
+  return graph.key() + (choice.fast_numerics ? "fast" : "") + (choice.deterministic ? "same" : "") +
+         (choice.compiled ? "" : "ready") + (choice.candidates ? "measured" : "");
+}
+
 Result<std::shared_ptr<CudnnPlan>> Cudnn::plan(const CudnnGraph& graph, const EngineChoice& choice) {
-  const std::string key = graph.key() + (choice.fast_numerics ? "fast" : "") + (choice.deterministic ? "same" : "") +
-                          (choice.compiled ? "" : "ready");
+  const std::string key = Cudnn::key(graph, choice) + choice.wanted;
   const std::lock_guard lock(planning_);
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
   return plans_.emplace(key, make(graph, choice)).first->second;
@@ -120,16 +152,43 @@ Result<std::shared_ptr<CudnnPlan>> Cudnn::plan(const CudnnGraph& graph, const En
 
 Result<std::shared_ptr<CudnnPlan>> Cudnn::make(const CudnnGraph& graph, const EngineChoice& choice) {
   if (!no_engines_.empty()) return std::shared_ptr<CudnnPlan>(std::make_shared<OpenPlan>(no_engines_));
+  const std::string kept_as = "plan of " + machine_ + ": " + Cudnn::key(graph, choice) + choice.wanted;
   try {
+    if (handle_)
+      if (auto plan = load_kept(graph, kept_as)) return plan;
     const auto plan = std::make_shared<FrontendPlan>(graph);
-    SHEAF_TRY(plan->build(handle_, device_->properties, device_->sm, unwanted_notes(graph, choice), choice.compiled));
+    SHEAF_TRY(plan->build(handle_, device_->properties, device_->sm,
+                          {unwanted_notes(graph, choice), choice.compiled, choice.candidates, choice.wanted}));
+    if (handle_) keep_for_later(kept_as, *plan);
     return std::shared_ptr<CudnnPlan>(plan);
   } catch (const std::exception& error) {
     return failure("cuDNN's frontend", error.what());
   }
 }
 
-/// cuDNN's list of buffers, kept while they stay where they are.
+Result<std::shared_ptr<CudnnPlan>> Cudnn::load_kept(const CudnnGraph& graph, const std::string& key) {
+  const auto text = KeptFiles::of_user().find(key);
+  const Error unusable("there is no such plan");
+  if (!text) return unusable;
+  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return unusable;
+  FrontendPlan::Kept kept;
+  for (const auto& [name, value] :
+       {std::pair{"name", &kept.name}, {"engine", &kept.engine}, {"left_out", &kept.left_out}, {"plan", &kept.plan}}) {
+    if (!json.contains(name) || !json[name].is_string()) return unusable;
+    *value = json[name].get<std::string>();
+  }
+  if (!json.contains("candidates") || !json["candidates"].is_array()) return unusable;
+  for (const Json& name : json["candidates"]) {
+    if (!name.is_string()) return unusable;
+    kept.candidates.push_back(name.get<std::string>());
+  }
+  const auto plan = std::make_shared<FrontendPlan>(graph);
+  SHEAF_TRY(plan->load(handle_, device_->properties, device_->sm, std::move(kept)));
+  return std::shared_ptr<CudnnPlan>(plan);
+}
+
+/// cuDNN's list of buffers, kept while their addresses stay the same.
 struct CudnnCall::Pack {
   Pack() : descriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR) {}
   fe::detail::backend_descriptor descriptor;

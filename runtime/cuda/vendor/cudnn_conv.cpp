@@ -14,7 +14,7 @@ Dims lifted(Dims dims, size_t at, int64_t value) {
   return dims;
 }
 
-/// The activation as a node of a graph; none where cuDNN has no such.
+/// The activation as a node of a graph; none if cuDNN has no such node.
 std::optional<std::pair<Pointwise, float>> pointwise_of(const KernelActivation& activation) {
   switch (activation.kind) {
     case KernelActivation::relu: return {{Pointwise::relu, activation.alpha}};
@@ -46,13 +46,13 @@ struct Behind {
   }
 };
 
-/// Engines that are asked for a convolution with all that is behind it.
+/// Engines that are asked for a convolution with everything that follows it.
 struct Attempt {
   bool narrow_bias = false;  ///< rounded to the type of y
-  bool compiled = false;     ///< also those whose kernels are compiled when the plan is made
+  bool compiled = false;     ///< including those whose kernels are compiled when the plan is made
 };
 
-/// The convolution and what is behind it as one graph. Error: cuDNN has no engine for that.
+/// The convolution and everything that follows it as one graph. Error: cuDNN has no engine for that.
 Result<void> add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behind& behind, const Attempt& attempt) {
   const DType dtype = builder.operands.dtype();
   CudnnGraph graph;
@@ -90,11 +90,11 @@ Result<void> add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behi
   return {};
 }
 
-/// The same by whichever engine there is; false, with the reason, where there is none.
+/// The same with any available engine; false, with the reason, if there is none.
 bool add_in_one(CudnnBuilder& builder, const CudnnConv& conv, const Behind& behind) {
   std::vector<Attempt> attempts;
-  // cuDNN's ready-made engines want one type throughout. In strict f32 those that are compiled for any graph do without
-  // tensor cores, and so without their tuning.
+  // cuDNN's ready-made engines want one type throughout. In strict f32 the engines compiled for any graph do without tensor
+  // cores, and so without their tuning.
   if (behind.bias.buffer >= 0 && builder.operands.dtype() != DType::float32) attempts.push_back({.narrow_bias = true});
   attempts.push_back({.compiled = conv.channels_last});
   std::string why;
@@ -137,7 +137,7 @@ CudnnConv cudnn_conv_of(const StepOperands& operands, const ConvShape& shape, Di
 }
 
 std::string format_reason(const CudnnConv& conv) {
-  return conv.channels_last ? "channels last, as tensor cores want it"
+  return conv.channels_last ? "channels last, for tensor cores"
                             : "plain, without tensor cores, which would round f32 to TF32 (--numerics fast allows it)";
 }
 
@@ -163,6 +163,7 @@ void add_activation_behind(CudnnBuilder& builder, const CudnnConv& conv, const T
 Result<Prepared> prepare_conv(const PrepareRequest& request, LibraryContext& context) {
   const StepOperands operands(request);
   const CudnnConv conv = cudnn_conv_of(operands, conv_shape(operands), operands.operand("weight").dims);
+  if (is_joined(operands)) return prepare_joined_conv(operands, conv, context);
   CudnnBuilder builder(operands, context);
   builder.because(format_reason(conv));
   builder.prepared.outputs[0] = conv.placed(operands.output());
@@ -211,7 +212,7 @@ Result<Prepared> prepare_conv_transpose(const PrepareRequest& request, LibraryCo
             "output_padding should be smaller than stride or dilation");
     const int64_t reach = g.dilation[i] * (weight[i + 2] - 1) + 1;
     expected.push_back((x[i + 2] - 1) * g.stride[i] - 2 * g.padding_begin[i] + reach + output_padding[i]);
-    // What of y no whole step reaches needs no padding: the division of the convolution's output size drops it.
+    // The part of y that no whole step reaches needs no padding: the division in the convolution's output size drops it.
     const int64_t padding_end = g.padding_begin[i] - output_padding[i] / g.stride[i] * g.stride[i];
     require(padding_end >= 0, "cuDNN has no transposed convolution with an output_padding of " +
                                   std::to_string(output_padding[i]) + " beyond its padding");

@@ -1,4 +1,4 @@
-// Gradients of a convolution: by its input, by its weight and bias.
+// Gradients of a convolution with respect to its input, its weight and its bias.
 #include "runtime/cuda/vendor/cudnn_conv.h"
 
 #include "runtime/cuda/channel_sums.h"
@@ -14,6 +14,7 @@ Result<Prepared> prepare_conv_backward_data(const PrepareRequest& request, Libra
   for (const int64_t size : spatial_sizes(operands, "size", dy_dims.size())) x.push_back(size);
   require(operands.output().dims == x, "output has shape " + to_string(operands.output().dims) + ", expected " + to_string(x));
   const CudnnConv conv = cudnn_conv_of(operands, conv_shape(operands, x, weight_dims, dy_dims, "dy"), weight_dims);
+  if (is_joined(operands)) return prepare_joined_backward_data(operands, conv, context);
 
   CudnnBuilder builder(operands, context);
   builder.because(format_reason(conv));
@@ -44,13 +45,14 @@ Result<Prepared> prepare_conv_backward_weight(const PrepareRequest& request, Lib
   require(result.dims == weight, "output has shape " + to_string(result.dims) + ", expected " + to_string(weight));
   if (bias) require(operands.wide_output(1).dims == Dims{weight[0]}, "dbias should have shape " + to_string(Dims{weight[0]}));
   const CudnnConv conv = cudnn_conv_of(operands, conv_shape(operands, x_dims, weight, dy_dims, "dy"), weight);
+  if (is_joined(operands)) return prepare_joined_backward_weight(operands, conv, context);
 
   CudnnBuilder builder(operands, context);
   builder.because(format_reason(conv));
   for (const char* role : {"x", "dy"})
     builder.prepared.inputs[size_t(operands.find(role))] = conv.placed(operands.operand(role));
   const DType dtype = operands.dtype();
-  // From narrow operands cuDNN's fast engines write no f32: binding widens it, of all gradients at once where it can.
+  // From narrow operands cuDNN's fast engines write no f32: binding widens the result, for all gradients at once if it can.
   builder.prepared.outputs[0] = conv.placed(plain_tensor(dtype, result.dims));
   if (product(x_dims, 0, x_dims.size()) == 0) {  // a replica's share of a small batch may be empty
     builder.add_zeros(builder.output(), builder.prepared.outputs[0].bytes);

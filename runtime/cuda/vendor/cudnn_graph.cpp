@@ -1,5 +1,6 @@
 #include "runtime/cuda/vendor/cudnn_graph.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -36,11 +37,55 @@ CudnnGraph::Id CudnnGraph::pointwise(Pointwise function, Id a, Id b, float param
   return add(std::move(node), tensors_[size_t(a)].dims);
 }
 
+Dims CudnnGraph::channels_of(Id tensor) const {
+  Dims dims(tensors_[size_t(tensor)].dims.size(), 1);
+  dims[1] = tensors_[size_t(tensor)].dims[1];
+  return dims;
+}
+
+std::array<CudnnGraph::Id, 2> CudnnGraph::sums(Id x) {
+  const Id first = add({.kind = Node::sums, .inputs = {x}}, channels_of(x)), second = first + 1;
+  tensors_.push_back(tensors_[size_t(first)]);
+  nodes_.back().outputs.push_back(second);
+  return {first, second};
+}
+
+std::array<CudnnGraph::Id, 5> CudnnGraph::norm_weight(Id dy, Id x, Id mean, Id inverse, Id weight) {
+  std::array<Id, 5> made{};
+  made[0] = add({.kind = Node::norm_weight, .inputs = {dy, x, mean, inverse, weight}}, channels_of(x));
+  for (size_t i = 1; i < made.size(); ++i) {
+    made[i] = made[i - 1] + 1;
+    tensors_.push_back(tensors_[size_t(made[0])]);
+    nodes_.back().outputs.push_back(made[i]);
+  }
+  return made;
+}
+
 void CudnnGraph::output(Id id, DType dtype, Dims strides) {
   Tensor& tensor = tensors_[size_t(id)];
   tensor.intermediate = false;
   tensor.dtype = dtype;
   tensor.strides = std::move(strides);
+}
+
+double CudnnGraph::least_seconds() const {
+  constexpr double kBytesPerSecond = 3e12, kProductsPerSecond = 2e14;
+  const auto count = [&](Id tensor) {
+    const Dims& dims = tensors_[size_t(tensor)].dims;
+    return double(product(dims, 0, dims.size()));
+  };
+  double bytes = 0, products = 0;
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (!tensors_[i].intermediate) bytes += count(Id(i)) * double(size_of(tensors_[i].dtype));
+  for (const Node& node : nodes_) {
+    // Each element of y is a sum over the elements of the weight for its channel.
+    const bool forward = node.kind == Node::conv_forward, weight = node.kind == Node::conv_backward_weight;
+    if (!forward && !weight && node.kind != Node::conv_backward_data) continue;
+    const Id y = forward ? node.outputs[0] : weight ? node.inputs[1] : node.inputs[0];
+    const Id factors = weight ? node.outputs[0] : node.inputs[1];
+    products += count(y) * count(factors) / double(tensors_[size_t(factors)].dims[0]);
+  }
+  return std::max(bytes / kBytesPerSecond, products / kProductsPerSecond);
 }
 
 std::string CudnnGraph::key() const {

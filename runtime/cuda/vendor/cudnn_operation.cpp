@@ -1,5 +1,7 @@
 #include "runtime/cuda/vendor/cudnn_operation.h"
 
+#include "runtime/cuda/vector_norm.h"
+
 #include <type_traits>
 
 namespace sheaf::cuda {
@@ -39,13 +41,36 @@ MemoryRef CudnnBuilder::input(std::string_view role) const {
   return index < 0 ? MemoryRef{} : MemoryRef{index, 0};
 }
 
-Result<std::shared_ptr<CudnnPlan>> CudnnBuilder::plan(const CudnnGraph& graph, const EngineChoice& choice) {
-  return context_.cudnn->plan(graph, choice);
+Result<std::shared_ptr<CudnnPlan>> CudnnBuilder::plan(const CudnnGraph& graph, EngineChoice choice) {
+  const Choices* choices = operands.request.choices;
+  if (planning() || !choices) return context_.cudnn->plan(graph, choice);
+  choice.candidates = true;
+  // Machines differ within a list, and the file of choices is the host's.
+  const std::string key = context_.cudnn->machine() + ": " + Cudnn::key(graph, choice);
+  choice.wanted = choices->candidate(key);
+  SHEAF_ASSIGN(auto plan, context_.cudnn->plan(graph, choice));
+  keys_[plan.get()] = key;
+  return plan;
+}
+
+void CudnnBuilder::offer(const CudnnPlan& plan, const CudnnGraph& graph) {
+  const auto key = keys_.find(&plan);
+  if (key == keys_.end() || plan.candidates().size() < 2 || prepared.selection) return;
+  // The heuristics give an order alone: each candidate counts as a little slower than the one before.
+  constexpr double kStep = 0.01;
+  auto selection = std::make_shared<Selection>();
+  selection->key = key->second;
+  for (const std::string& name : plan.candidates()) {
+    if (name == plan.name()) selection->taken = selection->candidates.size();
+    selection->candidates.push_back({name, graph.least_seconds() * (1 + kStep * double(selection->candidates.size()))});
+  }
+  prepared.selection = std::move(selection);
 }
 
 void CudnnBuilder::add(const std::shared_ptr<CudnnPlan>& plan, const CudnnGraph& graph,
                        const std::vector<std::pair<CudnnGraph::Id, MemoryRef>>& places) {
   engines_ += (engines_.empty() ? "" : ", ") + plan->engine();
+  offer(*plan, graph);
   if (!plan->left_out().empty()) because("--deterministic leaves out " + plan->left_out());
   if (const std::string why = plan->unknown(); !why.empty())
     prepared.uncertain = "the workspace of cuDNN's engine is left out: " + why;
@@ -66,6 +91,12 @@ void CudnnBuilder::add(const CudnnGraph& graph, const std::vector<std::pair<Cudn
 void CudnnBuilder::add(KernelCall call) {
   ++launches_;
   if (!planning()) parts_.emplace_back(std::move(call));
+}
+
+void CudnnBuilder::add_statistics(const StatisticsCall& call) {
+  ++launches_;
+  OwnKernels* kernels = this->kernels();
+  if (!planning()) parts_.emplace_back(statistics_call(*kernels, call));
 }
 
 void CudnnBuilder::add_zeros(MemoryRef where, size_t bytes) {

@@ -1,14 +1,17 @@
-// Steps that are one or more of cuDNN's plans, with the project's own kernels before and behind them where it lacks something.
+// Steps that are one or more of cuDNN's plans, with the project's own kernels before and after them if cuDNN lacks something.
 #pragma once
 
 #include "runtime/cuda/vendor/cudnn.h"
 #include "runtime/cuda/vendor/library.h"
 
+#include <map>
 #include <variant>
 
 namespace sheaf::cuda {
 
-/// Parts that are enqueued one behind the other.
+struct StatisticsCall;  // runtime/cuda/vector_norm.h
+
+/// Parts that are enqueued one after another.
 class CudnnOperation final : public Operation, public CountsLaunches {
  public:
   struct Zeros {
@@ -31,18 +34,18 @@ class CudnnOperation final : public Operation, public CountsLaunches {
   std::vector<Part> parts_;
 };
 
-/// Collects the parts of a step's operation, their scratch memory and what explain says of them. While planning it only counts
+/// Collects the parts of a step's operation, their scratch memory and their text for explain. While planning it only counts
 /// them.
 class CudnnBuilder {
  public:
-  /// Throws OperationError where cuDNN is not there.
+  /// Throws OperationError if cuDNN is missing.
   CudnnBuilder(const StepOperands& operands, LibraryContext& context);
 
   const StepOperands& operands;
   Prepared prepared;  ///< all plain at first
 
   bool planning() const { return context_.planning(); }
-  /// The project's own kernels. Where this build has none, null while planning; else throws OperationError.
+  /// The project's own kernels. If this build has none: null while planning; else throws OperationError.
   OwnKernels* kernels();
   EngineChoice choice() const;
 
@@ -50,13 +53,15 @@ class CudnnBuilder {
   MemoryRef output(size_t index = 0) const { return {int(operands.request.inputs.size() + index), 0}; }
   MemoryRef scratch(size_t bytes) { return take_scratch(prepared.scratch_bytes, bytes); }
 
-  Result<std::shared_ptr<CudnnPlan>> plan(const CudnnGraph& graph, const EngineChoice& choice);
-  /// `places`: by tensor of the graph that the plan was made of. Takes the plan's workspace from scratch.
+  /// With the request's Choices the plan of the engine that they name for the graph, if it can be made; else of the heuristics' first.
+  Result<std::shared_ptr<CudnnPlan>> plan(const CudnnGraph& graph, EngineChoice choice);
+  /// `places`: by tensor of the graph that the plan was made from. Takes the plan's workspace from scratch.
   void add(const std::shared_ptr<CudnnPlan>& plan, const CudnnGraph& graph,
            const std::vector<std::pair<CudnnGraph::Id, MemoryRef>>& places);
-  /// plan() and add(); throws OperationError where no engine takes the graph.
+  /// plan() and add(); throws OperationError if no engine takes the graph.
   void add(const CudnnGraph& graph, const std::vector<std::pair<CudnnGraph::Id, MemoryRef>>& places);
   void add(KernelCall call);
+  void add_statistics(const StatisticsCall& call);
   void add_zeros(MemoryRef where, size_t bytes);
   /// A sentence for explain.
   void because(const std::string& reason);
@@ -65,13 +70,17 @@ class CudnnBuilder {
   Prepared take();
 
  private:
+  /// The candidates that the plan was chosen from, if there are several.
+  void offer(const CudnnPlan& plan, const CudnnGraph& graph);
+
   LibraryContext& context_;
+  std::map<const CudnnPlan*, std::string> keys_;  ///< of plans chosen by Choices
   std::vector<CudnnOperation::Part> parts_;
-  int launches_ = 0;  ///< the parts, while planning too
+  int launches_ = 0;  ///< the number of parts, while planning too
   std::string engines_;
 };
 
-/// The gist of cuDNN's words, which name every engine that it tried.
+/// The gist of cuDNN's message, which names every engine it tried.
 std::string gist_of(const Error& refusal);
 
 }  // namespace sheaf::cuda

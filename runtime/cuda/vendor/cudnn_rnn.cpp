@@ -36,7 +36,7 @@ class RnnBuilder {
     values_ = results.size();
     shape_ = rnn_shape(operands_, gates_of(request.step.op), results);
     require(backward_ || request.outputs.size() == values_ + (training_ ? 1 : 0),
-            training_ ? "expected a workspace as the last output" : "a workspace is kept in training alone");
+            training_ ? "expected a workspace as the last output" : "only training keeps a workspace");
     for (const int64_t size : {shape_.steps, shape_.rows, shape_.features, shape_.layers * shape_.directions, shape_.hidden})
       require(size <= INT32_MAX, "a size of " + std::to_string(size) + " is larger than cuDNN's");
   }
@@ -77,7 +77,7 @@ class RnnBuilder {
     prepared_.reason = std::string("all layers and directions in one call, sums in a fixed order; f32 ") +
                        (fast ? "rounded to TF32 for the tensor cores (--numerics fast)" : "without tensor cores");
     if (context_.planning())
-      prepared_.uncertain = "its workspace and what it keeps are an estimate: cuDNN tells them on the GPU alone";
+      prepared_.uncertain = "its workspace and what it keeps are an estimate: cuDNN tells them only on the GPU";
   }
 
   void give_workspace(size_t bytes) {
@@ -89,7 +89,7 @@ class RnnBuilder {
     operation_->reserve = out(values_);
   }
 
-  /// Outputs of a gradient: of x, the states, then the weights and biases in the order of those operands.
+  /// Outputs of a gradient: those of x and the states, then those of the weights and biases in the order of those operands.
   void take_gradients(bool empty) {
     operation_->reserve = in("workspace");
     require(operation_->reserve.buffer >= 0, "operand 'workspace' is missing");
@@ -149,7 +149,7 @@ class RnnBuilder {
         o.before.push_back({{}, o.dy, bytes});
       }
       o.dweights = take_scratch(scratch, d.weight_bytes);
-      o.before.push_back({{}, o.dweights, d.weight_bytes});  // cuDNN adds to what it finds
+      o.before.push_back({{}, o.dweights, d.weight_bytes});  // cuDNN adds to the existing contents
       for (const RnnWeightPart& part : d.parts)
         o.after.push_back({{o.dweights.buffer, o.dweights.offset + part.in_space},
                            {out(gradients_.of(part.role)).buffer, part.offset},

@@ -1,4 +1,4 @@
-// NVIDIA's driver: devices, memory, streams, events, modules. What is put into streams: driver_enqueue.cpp.
+// NVIDIA's driver: devices, memory, streams, events. driver_modules.cpp has modules, driver_enqueue.cpp what is put into streams.
 #include "runtime/cuda/vendor/driver.h"
 
 #include "runtime/cuda/vendor/nvidia_driver.h"
@@ -78,6 +78,12 @@ Result<void> NvidiaDriver::make_any_current() {
   return current ? Result<void>() : make_current(0);
 }
 
+std::string NvidiaDriver::version() {
+  int version = 0;
+  if (call_.cuDriverGetVersion(&version) != CUDA_SUCCESS) return {};
+  return "CUDA driver " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
 Result<MemoryInUse> NvidiaDriver::memory(int device) {
   SHEAF_TRY(make_current(device));
   size_t free = 0, total = 0;
@@ -110,7 +116,7 @@ void NvidiaDriver::release_pinned(void* memory) {
 bool NvidiaDriver::is_pinned(const void* memory) {
   if (!make_any_current()) return false;
   CUmemorytype type = static_cast<CUmemorytype>(0);
-  // The host's ordinary memory is an invalid value to it.
+  // For it, the host's pageable memory is an invalid value.
   const CUresult code = call_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(memory));
   return code == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
 }
@@ -145,48 +151,15 @@ void NvidiaDriver::destroy(Stream stream) {
   streams_.erase(stream);
 }
 
-Result<DriverEvent> NvidiaDriver::make_event(int device) {
+Result<DriverEvent> NvidiaDriver::make_event(int device, bool timed) {
   SHEAF_TRY(make_current(device));
   CUevent event = nullptr;
-  SHEAF_TRY(result("cuEventCreate", call_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)));
+  SHEAF_TRY(result("cuEventCreate", call_.cuEventCreate(&event, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING)));
   return reinterpret_cast<DriverEvent>(event);
 }
 
 void NvidiaDriver::destroy(DriverEvent event) {
   if (event && make_any_current()) call_.cuEventDestroy(reinterpret_cast<CUevent>(event));
-}
-
-Result<Module> NvidiaDriver::load(int device, const std::string& ptx) {
-  SHEAF_TRY(make_current(device));
-  char log[8192] = "";
-  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};  // the size itself stands in the pointer
-  CUmodule module = nullptr;
-  const CUresult code = call_.cuModuleLoadDataEx(&module, ptx.c_str(), 2, options, values);
-  if (code == CUDA_SUCCESS) return reinterpret_cast<Module>(module);
-  Error error = call_.error("cuModuleLoadDataEx", code);
-  if (code == CUDA_ERROR_UNSUPPORTED_PTX_VERSION) error.note("a newer driver is needed for this PTX");
-  log[sizeof log - 1] = '\0';
-  std::string text = log;
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  if (!text.empty()) error.note("the driver's compiler says: " + text);
-  return error;
-}
-
-void NvidiaDriver::unload(int device, Module module) {
-  if (module && make_current(device)) call_.cuModuleUnload(reinterpret_cast<CUmodule>(module));
-}
-
-Result<Function> NvidiaDriver::function(int device, Module module, const std::string& name) {
-  SHEAF_TRY(make_current(device));
-  CUfunction function = nullptr;
-  const CUresult code = call_.cuModuleGetFunction(&function, reinterpret_cast<CUmodule>(module), name.c_str());
-  if (code != CUDA_SUCCESS) return call_.error("cuModuleGetFunction", code).note("of '" + name + "'");
-#if CUDA_VERSION >= 12040
-  // Drivers load a function when it is first launched (CUDA_MODULE_LOADING=LAZY), which may wait for all work of the device.
-  if (call_.cuFuncLoad) SHEAF_TRY(result("cuFuncLoad", call_.cuFuncLoad(function)));
-#endif
-  return reinterpret_cast<Function>(function);
 }
 
 }  // namespace sheaf::cuda

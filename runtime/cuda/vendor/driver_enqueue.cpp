@@ -7,7 +7,7 @@ namespace {
 CUstream native(Stream stream) { return reinterpret_cast<CUstream>(stream); }
 CUevent native(DriverEvent event) { return reinterpret_cast<CUevent>(event); }
 
-/// Of cuMemcpy2D and 3D (CU_DEVICE_ATTRIBUTE_MAX_PITCH of every GPU).
+/// For cuMemcpy2D and 3D (CU_DEVICE_ATTRIBUTE_MAX_PITCH of every GPU).
 constexpr size_t kMostPitch = (size_t{1} << 31) - 1;
 
 }  // namespace
@@ -36,6 +36,13 @@ Result<bool> NvidiaDriver::done(DriverEvent event) {
 Result<bool> NvidiaDriver::done(Stream stream) {
   SHEAF_TRY(make_current(stream));
   return is_done("cuStreamQuery", call_.cuStreamQuery(native(stream)));
+}
+
+Result<double> NvidiaDriver::elapsed(DriverEvent from, DriverEvent to) {
+  SHEAF_TRY(make_any_current());
+  float milliseconds = 0;
+  SHEAF_TRY(result("cuEventElapsedTime", call_.cuEventElapsedTime(&milliseconds, native(from), native(to))));
+  return double{milliseconds} * 1e-3;
 }
 
 Result<void> NvidiaDriver::copy(Stream stream, void* target, int target_device, const void* source, int source_device,

@@ -1,4 +1,4 @@
-// The functions of libcuda that the project calls, under their own types.
+// The functions of libcuda that the project calls, with their own types.
 #pragma once
 
 #include "runtime/cuda/vendor/shared_library.h"
@@ -17,7 +17,8 @@ namespace sheaf::cuda {
   X(cuDevicePrimaryCtxRetain) X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxEnablePeerAccess)                            \
   X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemHostAlloc) X(cuMemFreeHost) X(cuPointerGetAttribute)                \
   X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamQuery) X(cuStreamWaitEvent)                                            \
-  X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery)                                                   \
+  X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery) X(cuEventElapsedTime)                                                   \
+  X(cuLinkCreate) X(cuLinkAddData) X(cuLinkComplete) X(cuLinkDestroy)                                                   \
   X(cuModuleLoadDataEx) X(cuModuleUnload) X(cuModuleGetFunction) X(cuLaunchKernel) X(cuLaunchCooperativeKernel)         \
   X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemcpyPeerAsync) X(cuMemcpy2DAsync)                \
   X(cuMemcpy3DPeerAsync) X(cuMemsetD8Async)                                                                             \
@@ -25,7 +26,7 @@ namespace sheaf::cuda {
   X(cuGraphLaunch)
 // clang-format on
 
-// What later drivers have besides: null under one that hasn't.
+// Functions that only later drivers have: null under an older one.
 #if CUDA_VERSION >= 12040
 #define SHEAF_LATER_DRIVER_FUNCTIONS(X) X(cuFuncLoad)
 #else
@@ -38,7 +39,7 @@ struct DriverFunctions {
   SHEAF_LATER_DRIVER_FUNCTIONS(SHEAF_MEMBER)
 #undef SHEAF_MEMBER
 
-  /// Errors: libcuda.so.1 is not there, or lacks a function.
+  /// Errors: libcuda.so.1 is missing, or lacks a function.
   static Result<DriverFunctions> open();
   /// "cuMemAlloc: out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
   Error error(const char* call, CUresult result) const;

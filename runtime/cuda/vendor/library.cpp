@@ -15,7 +15,7 @@
 namespace sheaf::cuda {
 namespace {
 
-/// The library that an operation is prepared with, besides the project's own kernels.
+/// The library that prepares an operation, besides the project's own kernels.
 enum Wants { nothing, cudnn, cublaslt };
 
 struct Entry {
@@ -55,7 +55,7 @@ class NvidiaLibrary final : public Library {
     const PrepareOwn own = find_own_operation(op);
     const auto entry =
         std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });
-    if (!own && entry == std::end(operations)) return Error("neither cuDNN nor cuBLASLt is asked for it");
+    if (!own && entry == std::end(operations)) return Error("neither cuDNN nor cuBLASLt is used for it");
     try {
       if (has_nothing_to_do(request)) return prepare_nothing(request, context_.planning());
       open_for(own ? nothing : entry->wants);
@@ -67,6 +67,12 @@ class NvidiaLibrary final : public Library {
     }
   }
 
+  std::string versions() const override {
+    std::string text = context_.cudnn ? "cuDNN " + Cudnn::version() : "";
+    if (context_.cublaslt) text += (text.empty() ? "cuBLASLt " : ", cuBLASLt ") + context_.cublaslt->version();
+    return text;
+  }
+
   void abandon() override {
     if (context_.own) context_.own->abandon();
     if (context_.cudnn) context_.cudnn->abandon();
@@ -74,16 +80,13 @@ class NvidiaLibrary final : public Library {
   }
 
  private:
-  /// Libraries are opened when the first operation wants them: cuDNN alone takes half a gigabyte of the device's memory.
+  /// Libraries are opened when the first operation needs them: cuDNN alone takes half a gigabyte of the device's memory.
   void open_for(Wants wants) {
     if (context_.planning()) return;
     if (auto current = context_.driver->make_current(context_.device); !current)
       throw OperationError(current.error().message());
     open(context_.own, context_.no_own, [&] { return OwnKernels::open(*context_.driver, context_.device); });
-    if (wants == cudnn) {
-      const int sm = context_.properties.major * 10 + context_.properties.minor;
-      open(context_.cudnn, context_.no_cudnn, [&] { return Cudnn::open(sm); });
-    }
+    if (wants == cudnn) open(context_.cudnn, context_.no_cudnn, [&] { return Cudnn::open(*context_.driver, context_.device); });
     if (wants == cublaslt) open(context_.cublaslt, context_.no_cublaslt, [] { return CublasLt::open(); });
   }
 

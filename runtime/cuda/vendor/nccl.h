@@ -1,4 +1,4 @@
-// Collectives among several GPUs by NCCL.
+// Collectives among several GPUs through NCCL.
 #pragma once
 
 #include "runtime/cuda/library.h"
@@ -35,9 +35,9 @@ struct NcclFunctions {
   decltype(::ncclRecv)* receive = nullptr;
 };
 
-/// One communicator a device, all in this process. Each collective is run once when it is prepared, all members from one
-/// thread: NCCL then has the connections that it needs, and a launch, which each lane's thread makes for its own member, waits
-/// for nobody.
+/// One communicator per device, all in this process. Each collective is run once when it is prepared, with all members on one
+/// thread: NCCL then has the connections it needs, and a launch, which each lane's thread makes for its own member, waits for
+/// nobody.
 class NcclCommunicator final : public Communicator, public std::enable_shared_from_this<NcclCommunicator> {
  public:
   static Result<std::shared_ptr<NcclCommunicator>> make(Driver& driver, std::span<const int> devices);
@@ -46,9 +46,9 @@ class NcclCommunicator final : public Communicator, public std::enable_shared_fr
   Result<std::vector<Prepared>> prepare(const CollectiveRequest& request) override;
   void abort() override;
 
-  /// Puts member `rank`'s part into a stream.
+  /// Enqueues member `rank`'s part into a stream.
   Result<void> enqueue(const CollectiveRequest& request, size_t rank, void* const* buffers, Stream stream);
-  /// How many buffers a member has.
+  /// The number of buffers of a member.
   size_t buffers(const CollectiveRequest& request, size_t rank) const;
 
  private:
@@ -56,6 +56,8 @@ class NcclCommunicator final : public Communicator, public std::enable_shared_fr
       : driver_(driver), nccl_(functions), devices_(devices.begin(), devices.end()) {}
   /// Between ncclGroupStart and ncclGroupEnd.
   Result<void> issue(const CollectiveRequest& request, size_t rank, void* const* buffers, Stream stream);
+  /// Errors: failures in earlier work of this member, on the device or in NCCL's own threads.
+  Result<void> background(size_t rank) const;
   Result<void> connect(const CollectiveRequest& request);
   Result<void> run_once(const CollectiveRequest& request, const std::vector<void*>& memory);
 
@@ -63,12 +65,12 @@ class NcclCommunicator final : public Communicator, public std::enable_shared_fr
   const NcclFunctions& nccl_;
   std::vector<int> devices_;       ///< by rank
   std::vector<ncclComm_t> comms_;  ///< by rank
-  std::vector<Stream> streams_;    ///< by rank, of connect()
+  std::vector<Stream> streams_;    ///< by rank, for connect()
   std::atomic<bool> aborted_{false};
   std::mutex aborting_;
 };
 
-/// For Backend::open_communicator(): null, and `why`, where NCCL isn't there or refuses these devices.
+/// For Backend::open_communicator(): null, with the reason in `why`, if NCCL is missing or rejects these devices.
 Result<std::shared_ptr<Communicator>> open_nccl(Driver& driver, std::span<const int> devices, std::string& why);
 
 }  // namespace sheaf::cuda

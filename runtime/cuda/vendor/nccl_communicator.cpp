@@ -13,7 +13,7 @@ class CollectiveOperation final : public Operation {
                       size_t rank)
       : communicator_(std::move(communicator)), request_(std::move(request)), rank_(rank) {}
   Result<void> enqueue(const Enqueue& at) override { return communicator_->enqueue(*request_, rank_, at.buffers, at.stream); }
-  /// Members meet in it: it stays out of graphs, which are one lane's.
+  /// Members meet in it: it stays out of graphs, which belong to one lane.
   bool recordable() const override { return false; }
 
  private:
@@ -67,7 +67,7 @@ NcclCommunicator::~NcclCommunicator() {
 void NcclCommunicator::abort() {
   const std::scoped_lock lock(aborting_);
   if (aborted_.exchange(true)) return;
-  // All members' at once: each waits for the others.
+  // For all members at once: each waits for the others.
   std::vector<std::thread> threads;
   for (const ncclComm_t comm : comms_) threads.emplace_back([this, comm] { nccl_.abort(comm); });
   for (std::thread& thread : threads) thread.join();
@@ -121,7 +121,10 @@ Result<void> NcclCommunicator::enqueue(const CollectiveRequest& request, size_t 
   const auto result = nccl_.group_end();
   if (!issued) return issued;
   if (result != ncclSuccess) return nccl_.failure("ncclGroupEnd", result, comms_[rank]);
-  // What failed in earlier work of this member's, on the device or in NCCL's own threads.
+  return background(rank);
+}
+
+Result<void> NcclCommunicator::background(size_t rank) const {
   ncclResult_t before = ncclSuccess;
   if (const auto asked = nccl_.get_async_error(comms_[rank], &before); asked != ncclSuccess)
     return nccl_.failure("ncclCommGetAsyncError", asked, comms_[rank]);
@@ -148,7 +151,7 @@ Result<void> NcclCommunicator::connect(const CollectiveRequest& request) {
   return done;
 }
 
-/// One block of memory stands for all of a member's buffers: what comes out doesn't matter.
+/// One block of memory serves as all of a member's buffers: the result doesn't matter.
 Result<void> NcclCommunicator::run_once(const CollectiveRequest& request, const std::vector<void*>& memory) {
   if (const auto result = nccl_.group_start(); result != ncclSuccess) return nccl_.failure("ncclGroupStart", result);
   Result<void> done;
@@ -161,9 +164,14 @@ Result<void> NcclCommunicator::run_once(const CollectiveRequest& request, const 
   if (!done) return done;
   if (result != ncclSuccess) return nccl_.failure("ncclGroupEnd", result);
   const auto begin = std::chrono::steady_clock::now();
-  for (const Stream stream : streams_) {
+  for (size_t rank = 0; rank < streams_.size(); ++rank) {
     while (true) {
-      SHEAF_ASSIGN(auto ended, driver_.done(stream));
+      // Work that fails in the background never ends by itself.
+      if (auto good = background(rank); !good) {
+        abort();
+        return good;
+      }
+      SHEAF_ASSIGN(auto ended, driver_.done(streams_[rank]));
       if (ended) break;
       if (std::chrono::steady_clock::now() - begin > request.deadline) {
         abort();

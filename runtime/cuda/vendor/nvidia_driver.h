@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/vendor/driver_functions.h"
+#include "runtime/cuda/vendor/nvtx.h"
 
 #include <deque>
 #include <mutex>
@@ -14,8 +15,8 @@ namespace sheaf::cuda {
 /// Device or pinned memory as the driver names it.
 inline CUdeviceptr address(const void* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 
-/// Works in the devices' primary contexts, which cuDNN, cuBLASLt and NCCL use too. They are never given up: at the process's
-/// end the driver does that.
+/// Works in the devices' primary contexts, which cuDNN, cuBLASLt and NCCL use too. They are never released: the driver does
+/// that when the process ends.
 class NvidiaDriver final : public Driver {
  public:
   explicit NvidiaDriver(const DriverFunctions& functions) : call_(functions) {}
@@ -23,6 +24,7 @@ class NvidiaDriver final : public Driver {
   Result<void> open();
 
   Result<void> make_current(int device) override;
+  std::string version() override;
   int devices() const override { return static_cast<int>(devices_.size()); }
   const DeviceProperties& properties(int device) const override { return at(device).properties; }
   Result<MemoryInUse> memory(int device) override;
@@ -36,7 +38,7 @@ class NvidiaDriver final : public Driver {
 
   Result<Stream> make_stream(int device) override;
   void destroy(Stream stream) override;
-  Result<DriverEvent> make_event(int device) override;
+  Result<DriverEvent> make_event(int device, bool timed) override;
   void destroy(DriverEvent event) override;
   Result<Module> load(int device, const std::string& ptx) override;
   void unload(int device, Module module) override;
@@ -46,6 +48,7 @@ class NvidiaDriver final : public Driver {
   Result<void> wait(Stream stream, DriverEvent event) override;
   Result<bool> done(DriverEvent event) override;
   Result<bool> done(Stream stream) override;
+  Result<double> elapsed(DriverEvent from, DriverEvent to) override;
   Result<void> copy(Stream stream, void* target, int target_device, const void* source, int source_device,
                     const CopyShape& shape) override;
   Result<void> fill(Stream stream, void* memory, uint8_t value, size_t bytes) override;
@@ -54,6 +57,8 @@ class NvidiaDriver final : public Driver {
   Result<Graph> end_capture(Stream stream) override;
   Result<void> launch(Stream stream, Graph graph) override;
   void destroy(Graph graph) override;
+  void push_range(const std::string& name) override { ranges_.push(name.c_str()); }
+  void pop_range() override { ranges_.pop(); }
 
  private:
   struct DeviceState {
@@ -68,7 +73,7 @@ class NvidiaDriver final : public Driver {
   Result<CUcontext> context(int device);
   /// Of the stream's device.
   Result<void> make_current(Stream stream);
-  /// Calls that need a context, but not which, have the first device's where the thread has none.
+  /// Calls that need some context, no matter which, use the first device's if the thread has none.
   Result<void> make_any_current();
   Result<void> read_properties(DeviceState& device);
   Result<void> copy_rows(Stream stream, void* target, int target_device, const void* source, int source_device,
@@ -80,6 +85,7 @@ class NvidiaDriver final : public Driver {
   Result<bool> is_done(const char* call, CUresult code) const;
 
   DriverFunctions call_;
+  Nvtx ranges_;
   std::deque<DeviceState> devices_;
   std::shared_mutex streams_mutex_;
   std::unordered_map<Stream, int> streams_;  ///< to their devices

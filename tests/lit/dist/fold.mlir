@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --canonicalize | FileCheck %s
 
-// A transfer to where the value is already is none.
+// A transfer to the place where the value already is disappears.
 // CHECK-LABEL: func.func @nowhere(
 // CHECK-SAME: %[[X:.*]]: !dist
 // CHECK-NEXT: return %[[X]]
@@ -9,7 +9,7 @@ func.func @nowhere(%x: !dist.tensor<tensor<5xf32>, #dist.device<1>>) -> !dist.te
   return %0 : !dist.tensor<tensor<5xf32>, #dist.device<1>>
 }
 
-// There and back again gives the value that was there.
+// There and back again gives the original value.
 // CHECK-LABEL: func.func @back(
 // CHECK-SAME: %[[X:.*]]: !dist
 // CHECK-NEXT: return %[[X]]
@@ -19,7 +19,7 @@ func.func @back(%x: !dist.tensor<tensor<5xf32>, #dist.device<1>>) -> !dist.tenso
   return %1 : !dist.tensor<tensor<5xf32>, #dist.device<1>>
 }
 
-// The way there stays where it has another user.
+// The transfer there stays if it has another user.
 // CHECK-LABEL: func.func @there(
 // CHECK-SAME: %[[X:.*]]: !dist
 // CHECK-NEXT: %[[Y:.*]] = dist.transfer %[[X]]
@@ -30,7 +30,7 @@ func.func @there(%x: !dist.tensor<tensor<5xf32>, #dist.device<1>>) -> (!dist.ten
   return %1, %0 : !dist.tensor<tensor<5xf32>, #dist.device<1>>, !dist.tensor<tensor<5xf32>, #dist.host>
 }
 
-// On to a third place is no way back.
+// Going on to a third place is not going back.
 // CHECK-LABEL: func.func @onwards(
 // CHECK-COUNT-2: dist.transfer
 func.func @onwards(%x: !dist.tensor<tensor<5xf32>, #dist.device<1>>) -> !dist.tensor<tensor<5xf32>, #dist.device<2>> {
@@ -39,7 +39,7 @@ func.func @onwards(%x: !dist.tensor<tensor<5xf32>, #dist.device<1>>) -> !dist.te
   return %1 : !dist.tensor<tensor<5xf32>, #dist.device<2>>
 }
 
-// Movements are pure: those whose values nobody uses go.
+// Movements are pure: unused ones disappear.
 dist.group @g {dim = 0 : i64, layer = "net"}
 // CHECK-LABEL: func.func @unused(
 // CHECK-NEXT: return

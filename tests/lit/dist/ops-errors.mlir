@@ -30,7 +30,7 @@ dist.group @g {device_ids = array<i64: 0, -2>, dim = 0 : i64, layer = "net"}
 
 // -----
 
-// A transfer is missing: an op on device 1 cannot take what is on device 0.
+// A transfer is missing: an op on device 1 cannot take a value on device 0.
 func.func @missing_transfer(%x: !dist.tensor<tensor<5xf32>, #dist.device<0>>) {
   // expected-error @+1 {{'dist.apply' op runs on device 1, but has an operand or result on device 0; a transfer is missing}}
   dist.apply on #dist.device<1>(%x) : (!dist.tensor<tensor<5xf32>, #dist.device<0>>) -> () {
@@ -41,7 +41,7 @@ func.func @missing_transfer(%x: !dist.tensor<tensor<5xf32>, #dist.device<0>>) {
 
 // -----
 
-// Nor can it give what is on the host.
+// Nor can it return one on the host.
 func.func @missing_transfer_back(%x: !dist.tensor<tensor<5xf32>, #dist.device<1>>) {
   // expected-error @+1 {{'dist.apply' op runs on device 1, but has an operand or result on the host; a transfer is missing}}
   %0 = dist.apply on #dist.device<1>(%x) : (!dist.tensor<tensor<5xf32>, #dist.device<1>>) -> !dist.tensor<tensor<5xf32>, #dist.host> {
@@ -64,7 +64,7 @@ func.func @apply_on_group() {
 
 // -----
 
-// A scatter or replicate is missing: replicas cannot take what is on one device.
+// A scatter or replicate is missing: replicas cannot take a value on one device.
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @missing_scatter(%x: !dist.tensor<tensor<?x5xf32>, #dist.device<0>>) {
   // expected-error @+1 {{'dist.parallel_apply' op runs on @g, but has an input on device 0; a scatter or replicate is missing}}
@@ -76,7 +76,7 @@ func.func @missing_scatter(%x: !dist.tensor<tensor<?x5xf32>, #dist.device<0>>) {
 
 // -----
 
-// Nor what is split over another group.
+// Nor one that is split over another group.
 dist.group @g {dim = 0 : i64, layer = "net"}
 dist.group @h {dim = 0 : i64, layer = "other"}
 func.func @other_group(%x: !dist.tensor<tensor<?x5xf32>, #dist.split<@h, 0>>) {
@@ -89,10 +89,10 @@ func.func @other_group(%x: !dist.tensor<tensor<?x5xf32>, #dist.split<@h, 0>>) {
 
 // -----
 
-// What replicas make of what they don't have alike differs between them.
+// Results that replicas compute from different values differ between them.
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @replicated_output(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>, %y: !dist.tensor<tensor<5xf32>, #dist.local<@g>>) {
-  // expected-error @+1 {{'dist.parallel_apply' op gives '!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>', but makes it of what differs between replicas}}
+  // expected-error @+1 {{'dist.parallel_apply' op gives '!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>', but computes it from values that differ between replicas}}
   %0:2 = dist.parallel_apply @g(%x, %y) : (!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>, !dist.tensor<tensor<5xf32>, #dist.local<@g>>) -> (!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>, !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) {
   ^bb0(%a: tensor<5xf32>, %b: tensor<5xf32>):
     %twice = nn.add %a, %a : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
@@ -117,7 +117,7 @@ func.func @output_elsewhere(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>
 
 // -----
 
-// Groups that are named exist.
+// Named groups must exist.
 func.func @no_group() {
   // expected-error @+1 {{'dist.parallel_apply' op names group @g, which does not exist}}
   dist.parallel_apply @g() : () -> () {
@@ -181,7 +181,7 @@ func.func @isolated(%x: tensor<5xf32>) {
 
 // -----
 
-// A movement without a reason says nothing to whoever reads a dump.
+// A movement without a reason tells a dump's reader nothing.
 func.func @reason(%x: !dist.tensor<tensor<5xf32>, #dist.host>) {
   // expected-error @+1 {{'dist.transfer' op expects a reason}}
   %0 = dist.transfer %x {reason = ""} : <tensor<5xf32>, #dist.host> -> <tensor<5xf32>, #dist.device<0>>
@@ -190,7 +190,7 @@ func.func @reason(%x: !dist.tensor<tensor<5xf32>, #dist.host>) {
 
 // -----
 
-// A transfer changes the place alone.
+// A transfer changes only the place.
 func.func @transfer(%x: !dist.tensor<tensor<5xf32>, #dist.host>) {
   // expected-error @+1 {{'dist.transfer' op moves a tensor between the host and devices, not from '!dist.tensor<tensor<5xf32>, #dist.host>' to '!dist.tensor<tensor<5x1xf32>, #dist.device<0>>'}}
   %0 = dist.transfer %x {reason = "because"} : <tensor<5xf32>, #dist.host> -> <tensor<5x1xf32>, #dist.device<0>>
@@ -209,7 +209,7 @@ func.func @transfer_to_group(%x: !dist.tensor<tensor<5xf32>, #dist.host>) {
 
 // -----
 
-// A scatter gives chunks: their size depends on the devices.
+// A scatter gives chunks, whose size depends on the devices.
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @chunk(%x: !dist.tensor<tensor<8x5xf32>, #dist.host>) {
   // expected-error @+1 {{'dist.scatter' op expects a chunk of 'tensor<8x5xf32>' along dimension 0, but got 'tensor<8x5xf32>'}}
@@ -239,7 +239,7 @@ func.func @scatter_number(%x: !dist.tensor<tensor<f32>, #dist.host>) {
 
 // -----
 
-// What is split already cannot be scattered: it must be gathered first.
+// A value that is split already cannot be scattered: it must be gathered first.
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @scatter_split(%x: !dist.tensor<tensor<?x5xf32>, #dist.split<@g, 0>>) {
   // expected-error @+1 {{'dist.scatter' op goes from the host or a device to a split layout}}
@@ -259,7 +259,7 @@ func.func @replicate(%x: !dist.tensor<tensor<8x5xf32>, #dist.device<0>>) {
 
 // -----
 
-// What is replicated need not be gathered.
+// A replicated value need not be gathered.
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @gather_replicated(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) {
   // expected-error @+1 {{'dist.gather' op goes from a split layout to the host or a device}}
@@ -269,7 +269,7 @@ func.func @gather_replicated(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g
 
 // -----
 
-// A gather changes no other dimension than the one that was split.
+// A gather changes only the dimension that was split.
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @gather(%x: !dist.tensor<tensor<?x5xf32>, #dist.split<@g, 0>>) {
   // expected-error @+1 {{'dist.gather' op concatenates 'tensor<?x5xf32>' along dimension 0, but gives 'tensor<?x6xf32>'}}
@@ -361,7 +361,7 @@ func.func @scatters_elsewhere(%x: !dist.tensor<tensor<5xf32>, #dist.partial<@g>>
 
 // -----
 
-// A share of a size that a run determines.
+// A share of a size known only during the run.
 // expected-error @+1 {{expects a tensor of known size to keep in shares}}
 func.func private @unknown(!dist.tensor<tensor<?xf32>, #dist.sharded<@g>>)
 
@@ -369,7 +369,7 @@ func.func private @unknown(!dist.tensor<tensor<?xf32>, #dist.sharded<@g>>)
 
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @whole_of_shares(%x: !dist.tensor<tensor<5xf32>, #dist.sharded<@g>>) {
-  // expected-error @+1 {{but makes it of shares; an all_gather is missing}}
+  // expected-error @+1 {{but computes it from shares; an all_gather is missing}}
   %0 = dist.parallel_apply @g(%x) : (!dist.tensor<tensor<5xf32>, #dist.sharded<@g>>) -> !dist.tensor<tensor<5xf32>, #dist.local<@g>> {
   ^bb0(%a: tensor<5xf32>):
     dist.yield %a : tensor<5xf32>
@@ -381,7 +381,7 @@ func.func @whole_of_shares(%x: !dist.tensor<tensor<5xf32>, #dist.sharded<@g>>) {
 
 dist.group @g {dim = 0 : i64, layer = "net"}
 func.func @share_of_nothing(%x: !dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) {
-  // expected-error @+1 {{but doesn't make it of shares and what all replicas have alone}}
+  // expected-error @+1 {{but doesn't compute it only from shares and values that all replicas have}}
   %0 = dist.parallel_apply @g(%x) : (!dist.tensor<tensor<5xf32>, #dist.replicated<@g>>) -> !dist.tensor<tensor<5xf32>, #dist.sharded<@g>> {
   ^bb0(%a: tensor<5xf32>):
     dist.yield %a : tensor<5xf32>

@@ -45,8 +45,8 @@ func.func @program(%x: !dist.tensor<tensor<?x5xf32>, #dist.host>, %w: !dist.tens
   return %6 : !dist.tensor<tensor<?x2xf32>, #dist.host>
 }
 
-// The backward pass: a gradient goes back in the chunks that were gathered, partial sums are added up, and of the replicas'
-// own values the first one's is kept.
+// The backward pass: a gradient returns in the chunks that were gathered, partial sums are added up, and of the
+// replicas' own values the first one's is kept.
 // CHECK-LABEL: func.func @duals(
 func.func @duals(%dy: !dist.tensor<tensor<?x2xf32>, #dist.device<0>>, %y: !dist.tensor<tensor<?x2xf32>, #dist.split<@all, 0>>,
                  %dw: !dist.tensor<tensor<2x5xf32>, #dist.partial<@all>>, %mean: !dist.tensor<tensor<2xf32>, #dist.local<@all>>) {
@@ -59,7 +59,8 @@ func.func @duals(%dy: !dist.tensor<tensor<?x2xf32>, #dist.device<0>>, %y: !dist.
   return
 }
 
-// Where each replica keeps a parameter: all get the sum of the gradients, and make the new value of what they have alike.
+// Each replica keeps a parameter: all get the sum of the gradients, and compute the new value from values that all
+// have.
 // CHECK-LABEL: func.func @replicated_update(
 func.func @replicated_update(%w: !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>, %dw: !dist.tensor<tensor<2x5xf32>, #dist.partial<@all>>) -> !dist.tensor<tensor<2x5xf32>, #dist.host> {
   // CHECK: dist.all_reduce %{{.*}} {reason = "each updates its own"} : <tensor<2x5xf32>, #dist.partial<@all>> -> <tensor<2x5xf32>, #dist.replicated<@all>>
@@ -75,8 +76,8 @@ func.func @replicated_update(%w: !dist.tensor<tensor<2x5xf32>, #dist.replicated<
   return %2 : !dist.tensor<tensor<2x5xf32>, #dist.host>
 }
 
-// Where each replica keeps a share of the state: it gets the sum of its share, updates that of the parameter, and all shares together
-// are the new value.
+// Each replica keeps a share of the state: it gets the sum of its share and updates that share of the parameter; all
+// shares together are the new value.
 // CHECK-LABEL: func.func @sharded_update(
 func.func @sharded_update(%w: !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>>, %dw: !dist.tensor<tensor<2x5xf32>, #dist.partial<@all>>, %m: !dist.tensor<tensor<2x5xf32>, #dist.sharded<@all>>, %lr: !dist.tensor<tensor<f32>, #dist.replicated<@all>>) -> !dist.tensor<tensor<2x5xf32>, #dist.replicated<@all>> {
   // CHECK: dist.reduce_scatter %{{.*}} {reason = "each updates a share"} : <tensor<2x5xf32>, #dist.partial<@all>> -> <tensor<2x5xf32>, #dist.sharded<@all>>
@@ -103,7 +104,7 @@ func.func @scalars(%x: !dist.tensor<tensor<f32>, #dist.split<@all, 0>>) {
   return
 }
 
-// Regions without inputs and outputs run for what they print.
+// Regions without inputs and outputs run for their prints.
 // CHECK-LABEL: func.func @empty(
 func.func @empty() {
   // CHECK: dist.apply on #dist.host() : () -> () {

@@ -9,7 +9,7 @@ func.func @exponential(%x: f32) -> f32 {
   return %0 : f32
 }
 
-// The polynomial for tanh clamps its argument, so NaN is put back.
+// The polynomial for tanh clamps its argument, so NaN is restored.
 // CHECK-LABEL: func.func @hyperbolic_tangent
 // CHECK-SAME: %[[X:.*]]: f32
 // CHECK: %[[NAN:.*]] = arith.cmpf uno, %[[X]], %[[X]]
@@ -20,7 +20,7 @@ func.func @hyperbolic_tangent(%x: f32) -> f32 {
   return %0 : f32
 }
 
-// What is an instruction stays.
+// An op with an instruction of its own stays.
 // CHECK-LABEL: func.func @square_root
 // CHECK: math.sqrt
 func.func @square_root(%x: f32) -> f32 {

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --sheaf-gpu-schedule --split-input-file --verify-diagnostics
 
-// Memory of a block of iterations is the CPU's: a GPU's threads would each have one.
+// Memory for a block of iterations works only on the CPU: each of a GPU's threads would have one.
 func.func @scratch(%x: memref<?xf32>, %begin: index, %end: index)
     attributes {kernel, gpu_schedule = {block = 256 : i32, lanes = 1 : i32}} {
   // expected-error @below {{is not part of one parallel loop over the kernel's range}}

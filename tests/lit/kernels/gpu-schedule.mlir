@@ -1,6 +1,7 @@
 // RUN: sheaf-opt %s --sheaf-gpu-schedule --canonicalize --cse | FileCheck %s
 
-// A thread an element: the range becomes a loop by the grid's threads, behind the guard. K_many goes through a table.
+// One thread per element: the range becomes a loop over the grid's threads, behind the guard. K_many goes through a
+// table.
 // CHECK-LABEL: func.func @negate
 // CHECK-SAME: (%[[X:.*]]: memref<?xf32>, %[[Y:.*]]: memref<?xf32>, %[[WORK:.*]]: index, %[[GUARD:.*]]: i64) attributes {gpu_block = 256 : i32, kernel}
 // CHECK: %[[GIVEN:.*]] = arith.cmpi ne, %[[GUARD]], %c0_i64
@@ -31,7 +32,7 @@ func.func @negate(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: ind
   return
 }
 
-// Several elements a thread: of a whole block's all loads stand before the stores; the last block's go one by one.
+// Several elements per thread: for a whole block all loads precede the stores; the last block's elements go one by one.
 // CHECK-LABEL: func.func @several
 // CHECK: scf.for %[[FIRST:.*]] = %{{.*}} to %[[WORK:.*]] step
 // CHECK: %[[ITEM:.*]] = arith.addi %[[FIRST]], %{{.*}}
@@ -57,8 +58,47 @@ func.func @several(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: in
   return
 }
 
-// A warp a row: every 32nd element for each lane, four at a time with sums of their own, then the last few; a butterfly of
-// shuffles; one lane stores.
+// Vectors of neighbouring elements, two side by side: what they read stands before what they write, and the second one is written only if it
+// lies within the range. The elements beyond the last whole vector go one by one. The bias of a channel is a vector as well, since 64
+// channels are whole vectors, and the channel is found by a division in 32 bits.
+// CHECK-LABEL: func.func @vectors
+// CHECK-SAME: gpu_resident = 4 : i32
+// CHECK: %[[OVER:.*]] = arith.remui %[[WORK:.*]], %c8
+// CHECK: %[[WHOLE:.*]] = arith.subi %[[WORK]], %[[OVER]]
+// CHECK: %[[FITS:.*]] = arith.cmpi ule, %[[WORK]], %c2147483647
+// CHECK: %[[END:.*]] = arith.select %[[FITS]], %[[WHOLE]], %c0
+// CHECK: scf.for %[[BASE:.*]] = %{{.*}} to %[[END]]
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: %[[NARROW:.*]] = arith.index_castui %[[BASE]] : index to i32
+// CHECK: arith.remui %[[NARROW]], %c64_i32
+// CHECK: llvm.load
+// CHECK: %[[NEXT:.*]] = arith.addi %[[BASE]], %c2048
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[NEXT]], %[[END]]
+// CHECK: arith.select %[[INSIDE]], %[[NEXT]], %[[BASE]]
+// CHECK-COUNT-2: llvm.load
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-16: arith.addi %{{.*}} : i16
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+// CHECK: scf.if %[[INSIDE]] {
+// CHECK: llvm.store
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[WORK]]
+// CHECK: memref.load %{{.*}}[%[[I]]]
+func.func @vectors(%x: memref<?xi16>, %bias: memref<?xi16>, %y: memref<?xi16>, %begin: index, %end: index)
+    attributes {kernel, gpu_schedule = {block = 256 : i32, lanes = 1 : i32, each = 16 : i32, width = 8 : i32}} {
+  %one = arith.constant 1 : index
+  %channels = arith.constant 64 : index
+  scf.parallel (%i) = (%begin) to (%end) step (%one) {
+    %v = memref.load %x[%i] : memref<?xi16>
+    %channel = arith.remui %i, %channels : index
+    %b = memref.load %bias[%channel] : memref<?xi16>
+    %n = arith.addi %v, %b : i16
+    memref.store %n, %y[%i] : memref<?xi16>
+  }
+  return
+}
+
+// One warp per row: every 32nd element for each lane, four at a time with sums of their own, then the last few; a
+// butterfly of shuffles; one lane stores.
 // CHECK-LABEL: func.func @row_sums
 // CHECK-DAG: %[[ALL:.*]] = arith.constant -1 : i32
 // CHECK-DAG: %[[LAST:.*]] = arith.constant 31 : i32
@@ -104,7 +144,7 @@ func.func @row_sums(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: i
   return
 }
 
-// Eight lanes a row: only they are waited for, whatever the warp's other rows do.
+// Eight lanes per row: only they are waited for, whatever the warp's other rows do.
 // CHECK-LABEL: func.func @short_rows
 // CHECK: %[[FIRST:.*]] = arith.andi %{{.*}}, %c24_i32
 // CHECK: %[[MEMBERS:.*]] = arith.shli %c255_i32, %[[FIRST]]
@@ -112,7 +152,7 @@ func.func @row_sums(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: i
 // CHECK: arith.maximumf
 // CHECK: nvvm.shfl.sync bfly %[[MEMBERS]], %{{.*}}, %c2_i32
 // CHECK: nvvm.shfl.sync bfly %[[MEMBERS]], %{{.*}}, %c1_i32
-// What is stored within the row's loop, each lane stores for itself.
+// Each lane does the stores inside the row's loop itself.
 // CHECK: scf.for
 // CHECK: memref.store
 func.func @short_rows(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: index)
@@ -142,7 +182,7 @@ func.func @short_rows(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end:
   return
 }
 
-// A block a row: warps' sums meet in shared memory, which is free again behind a second barrier. f64 goes in halves.
+// One block per row: warps' sums meet in shared memory, which is free again after a second barrier. f64 goes in halves.
 // CHECK: memref.global "private" @long_rows_shared_f64 : memref<8xf64, 3> = uninitialized
 // CHECK-LABEL: func.func @long_rows
 // CHECK: scf.for %{{.*}} step %c1024
@@ -224,7 +264,7 @@ func.func @column_sums(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end
   return
 }
 
-// Lookups: a row's atomic operation is one lane's. Sequential loops and branches around shared loops stay.
+// Lookups: one lane does a row's atomic operation. Sequential loops and branches around shared loops stay.
 // CHECK-LABEL: func.func @lookup
 // CHECK: %[[BAD:.*]] = arith.cmpi uge
 // CHECK: scf.if %[[BAD]] {

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --sheaf-kernel-abi | FileCheck %s
 
-// Buffers of a kernel become memrefs that a bare pointer can stand for, and are said not to overlap.
+// Buffers of a kernel become memrefs that a bare pointer can represent, marked as not overlapping.
 // CHECK-LABEL: func.func @copy
 // CHECK-SAME: (%[[X:.*]]: memref<1xf32> {llvm.noalias}, %[[Y:.*]]: memref<1xf32> {llvm.noalias}, %{{.*}}: index, %{{.*}}: index)
 // CHECK: memref.reinterpret_cast %[[X]] to offset: [0], sizes: [%{{.*}}], strides: [1] : memref<1xf32> to memref<?xf32
@@ -10,7 +10,7 @@ func.func @copy(%x: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: index
   return
 }
 
-// Those that may be one and the same are not said to differ.
+// Buffers that may be the same get no such mark.
 // CHECK-LABEL: func.func @in_place
 // CHECK-SAME: (%{{.*}}: memref<1xf32>, %{{.*}}: memref<1xf32> {llvm.noalias}, %{{.*}}: memref<1xf32>, %{{.*}}: index, %{{.*}}: index)
 func.func @in_place(%x: memref<?xf32>, %s: memref<?xf32>, %y: memref<?xf32>, %begin: index, %end: index)

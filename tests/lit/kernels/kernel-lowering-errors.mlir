@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --sheaf-kernel-lowering --verify-diagnostics
 
-// Whatever does not lower is an error that names the op: here math that should have been expanded before.
+// An op that does not lower is an error that names it: here math that should have been expanded before.
 func.func @unexpanded(%x: f32) -> f32 {
   // expected-error@+1 {{failed to legalize operation 'math.erf'}}
   %0 = math.erf %x : f32

@@ -1,7 +1,7 @@
 // RUN: sheaf-opt %s --sheaf-ptx-entry | FileCheck %s
 // RUN: sheaf-opt %s --sheaf-gpu-kernels | FileCheck %s --check-prefix=WHOLE
 
-// What has a block size becomes an entry for blocks of exactly that many threads.
+// A function with a block size becomes an entry for blocks of exactly that many threads.
 // CHECK-LABEL: llvm.func @lowered
 // CHECK-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64, 1, 1>}
 llvm.func @lowered(%x: !llvm.ptr {llvm.noalias}) attributes {gpu_block = 64 : i32, kernel, in_place = array<i64: 0>} {
@@ -14,12 +14,12 @@ llvm.func @other() {
   llvm.return
 }
 
-// All passes: buffers are bare pointers without aliases, but for those that may be the same.
+// All passes: buffers are bare pointers without aliases, except those that may be the same.
 // WHOLE-LABEL: llvm.func @scale(
 // WHOLE-SAME: %{{[^:]*}}: !llvm.ptr {llvm.noalias}, %{{[^:]*}}: !llvm.ptr, %{{[^:]*}}: !llvm.ptr, %{{[^:]*}}: i64, %{{[^:]*}}: i64)
 // WHOLE-SAME: nvvm.reqntid = array<i32: 128, 1, 1>
 // WHOLE: nvvm.read.ptx.sreg.ctaid.x
-// WHOLE: llvm.fmul %{{.*}} {fastmathFlags = #llvm.fastmath<nsz, contract, reassoc>}
+// WHOLE: llvm.fmul %{{.*}} {fastmathFlags = #llvm.fastmath<nsz, contract>}
 // WHOLE-LABEL: llvm.func @scale_many(
 // WHOLE: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
 // WHOLE-NOT: unrealized_conversion_cast

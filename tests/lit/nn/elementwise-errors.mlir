@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s -verify-diagnostics -split-input-file
 
-// A result's type is the one that the op's shape function gives.
+// A result's type must be the one from the op's shape function.
 func.func @result_type(%x: tensor<?x5xf32>) {
   // expected-error @+1 {{has a result of type 'tensor<?x6xf32>' where its operands give 'tensor<?x5xf32>'}}
   %0 = nn.relu %x : (tensor<?x5xf32>) -> tensor<?x6xf32>
@@ -54,7 +54,7 @@ func.func @channels(%x: tensor<?x3x4xf32>, %c: tensor<4xf32>) {
 
 // -----
 
-// So there must be one.
+// So the dimension must exist.
 func.func @no_channels(%x: tensor<?xf32>, %c: tensor<4xf32>) {
   // expected-error @+1 {{expects an input of at least 2 dimensions, but got [?]}}
   %0 = nn.batch_norm %x mean(%c) var(%c) {eps = 1.0e-05 : f64} : (tensor<?xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?xf32>
@@ -90,7 +90,7 @@ func.func @fold_bias(%mean: tensor<3xf32>, %c: tensor<2xf32>) {
 
 // -----
 
-// A mean that is no vector has no channels.
+// A mean that is not a vector has no channels.
 func.func @fold_bias_mean(%mean: tensor<3x1xf32>) {
   // expected-error @+1 {{expects a vector of means, but got [3, 1]}}
   %0 = nn.fold_bias %mean var(%mean) {eps = 1.0e-05 : f64} : (tensor<3x1xf32>, tensor<3x1xf32>) -> tensor<3x1xf32>

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s | sheaf-opt | FileCheck %s
 
-// Activations keep their input's shape, whatever depends on the batch; each parses and prints as written here.
+// Activations keep their input's shape, whatever depends on the batch; each is parsed and printed as written here.
 // CHECK-LABEL: func.func @activations(
 func.func @activations(%x: tensor<?x5xf32>) {
   // CHECK: nn.relu %{{.*}} : (tensor<?x5xf32>) -> tensor<?x5xf32>
@@ -38,7 +38,7 @@ func.func @arithmetic(%x: tensor<?x5xf32>, %row: tensor<5xf32>, %column: tensor<
   return
 }
 
-// Weight and bias of a batch norm may be absent, each by itself.
+// Weight and bias of a batch norm may be absent, each independently.
 // CHECK-LABEL: func.func @batch_norm(
 func.func @batch_norm(%x: tensor<?x3x4x4xf32>, %c: tensor<3xf32>) {
   // CHECK: nn.batch_norm %{{.*}} mean(%{{.*}}) var(%{{.*}}) {eps = 1.000000e-05 : f64} : (tensor<?x3x4x4xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<?x3x4x4xf32>
@@ -52,7 +52,8 @@ func.func @batch_norm(%x: tensor<?x3x4x4xf32>, %c: tensor<3xf32>) {
   return
 }
 
-// What folding a batch norm leaves behind: the scale runs along `axis` of the kernel, all else is per channel.
+// The ops that folding a batch norm leaves behind: the scale runs along `axis` of the kernel, everything else is per
+// channel.
 // CHECK-LABEL: func.func @folded(
 func.func @folded(%kernel: tensor<3x2x5x5xf32>, %c: tensor<3xf32>, %d: tensor<2xf32>) {
   // CHECK: nn.fold_weight %{{.*}} var(%{{.*}}) weight(%{{.*}}) {axis = 0 : i64, eps = 1.000000e-05 : f64} : (tensor<3x2x5x5xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<3x2x5x5xf32>

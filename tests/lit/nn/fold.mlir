@@ -46,7 +46,7 @@ func.func @permute_identity(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
   return %0 : tensor<?x5xf32>
 }
 
-// One of equal sizes that changes it does not, though the types are equal.
+// One that swaps equal sizes does not, though the types are equal.
 // CHECK-LABEL: func.func @permute_square(
 // CHECK: nn.permute
 func.func @permute_square(%x: tensor<5x5xf32>) -> tensor<5x5xf32> {
@@ -71,7 +71,7 @@ func.func @reshape_identity(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
   return %0 : tensor<3x5xf32>
 }
 
-// Values that nobody uses go, but a print is not for its value.
+// Unused values disappear, but a print is not there for its value.
 // CHECK-LABEL: func.func @unused(
 // CHECK-NOT: nn.relu
 // CHECK: nn.print

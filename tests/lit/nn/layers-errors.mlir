@@ -63,7 +63,7 @@ func.func @bias(%x: tensor<?x4x4xf32>, %w: tensor<6x4x3xf32>, %b: tensor<4xf32>)
 
 // -----
 
-// A transposed convolution has its input channels first, and so says what it expects.
+// A transposed convolution's weight has the input channels first, and the message says so.
 func.func @transpose(%x: tensor<?x4x3xf32>, %w: tensor<5x3x4xf32>) {
   // expected-error @+1 {{expects 5 input channels, but the input is [?, 4, 3]}}
   %0 = nn.conv_transpose %x, %w {stride = array<i64: 2>, padding = array<i64: 1>, output_padding = array<i64: 0>, dilation = array<i64: 1>, groups = 1 : i64} : (tensor<?x4x3xf32>, tensor<5x3x4xf32>) -> tensor<?x3x6xf32>
@@ -72,7 +72,7 @@ func.func @transpose(%x: tensor<?x4x3xf32>, %w: tensor<5x3x4xf32>) {
 
 // -----
 
-// Padding takes away from its output, and may take all.
+// Padding reduces its output, even to nothing.
 func.func @transpose_size(%x: tensor<?x4x1xf32>, %w: tensor<4x3x2xf32>) {
   // expected-error @+1 {{gives an output of size 0 from an input of [?, 4, 1]}}
   %0 = nn.conv_transpose %x, %w {stride = array<i64: 1>, padding = array<i64: 1>, output_padding = array<i64: 0>, dilation = array<i64: 1>, groups = 1 : i64} : (tensor<?x4x1xf32>, tensor<4x3x2xf32>) -> tensor<?x3x1xf32>

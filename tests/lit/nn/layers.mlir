@@ -32,7 +32,7 @@ func.func @conv_transpose(%x: tensor<?x4x3x3xf32>, %w: tensor<4x3x4x4xf32>, %b: 
   return
 }
 
-// torch.matmul: matrices, broadcast batches of them, and vectors, whose extra dimension goes again.
+// torch.matmul: matrices, broadcast batches of them, and vectors, whose extra dimension is dropped again.
 // CHECK-LABEL: func.func @matmul(
 func.func @matmul(%a: tensor<?x3x2x5xf32>, %b: tensor<3x5x4xf32>, %v: tensor<5xf32>) {
   // CHECK: nn.matmul %{{.*}}, %{{.*}} : (tensor<?x3x2x5xf32>, tensor<3x5x4xf32>) -> tensor<?x3x2x4xf32>
@@ -66,7 +66,7 @@ func.func @embedding(%x: tensor<?x7xi64>, %y: tensor<?xi32>, %table: tensor<100x
   return
 }
 
-// Recurrent layers give all outputs and the last state; initial states may be absent.
+// Recurrent layers return all outputs and the last state; initial states may be absent.
 // CHECK-LABEL: func.func @recurrent(
 func.func @recurrent(%x: tensor<7x?x5xf32>, %h: tensor<1x?x4xf32>, %ri: tensor<4x5xf32>, %rh: tensor<4x4xf32>, %wi: tensor<16x5xf32>, %wh: tensor<16x4xf32>, %gi: tensor<12x5xf32>, %gh: tensor<12x4xf32>, %b: tensor<12xf32>) {
   // CHECK: nn.lstm %{{.*}} h0(%{{.*}}) c0(%{{.*}}) weights(%{{.*}}, %{{.*}}) {batch_first = false, bias = false, bidirectional = false, hidden_size = 4 : i64, num_layers = 1 : i64} : (tensor<7x?x5xf32>, tensor<1x?x4xf32>, tensor<1x?x4xf32>, tensor<16x5xf32>, tensor<16x4xf32>) -> (tensor<7x?x4xf32>, tensor<1x?x4xf32>, tensor<1x?x4xf32>)
@@ -78,7 +78,7 @@ func.func @recurrent(%x: tensor<7x?x5xf32>, %h: tensor<1x?x4xf32>, %ri: tensor<4
   return
 }
 
-// Attention also gives its weights, averaged over heads.
+// Attention also returns its weights, averaged over heads.
 // CHECK-LABEL: func.func @attention(
 func.func @attention(%q: tensor<?x7x4xf32>, %k: tensor<?x9x4xf32>, %wi: tensor<12x4xf32>, %bi: tensor<12xf32>, %wo: tensor<4x4xf32>, %bo: tensor<4xf32>) {
   // CHECK: nn.multihead_attention %{{.*}}, %{{.*}}, %{{.*}} in_proj(%{{.*}}, %{{.*}}) out_proj(%{{.*}}, %{{.*}}) {batch_first = true, num_heads = 2 : i64} : (tensor<?x7x4xf32>, tensor<?x9x4xf32>, tensor<?x9x4xf32>, tensor<12x4xf32>, tensor<12xf32>, tensor<4x4xf32>, tensor<4xf32>) -> (tensor<?x7x4xf32>, tensor<?x7x9xf32>)
@@ -86,7 +86,7 @@ func.func @attention(%q: tensor<?x7x4xf32>, %k: tensor<?x9x4xf32>, %wi: tensor<1
   return
 }
 
-// Pooling is over the last two dimensions; ceil_mode lets a last window start that the input doesn't fill.
+// Pooling is over the last two dimensions; ceil_mode allows a last window that the input doesn't fill.
 // CHECK-LABEL: func.func @pooling(
 func.func @pooling(%x: tensor<?x3x8x8xf32>) {
   // CHECK: nn.max_pool %{{.*}} {ceil_mode = false, dilation = array<i64: 1, 1>, kernel_size = array<i64: 3, 3>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<?x3x8x8xf32>) -> tensor<?x3x3x3xf32>

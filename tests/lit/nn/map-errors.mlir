@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s -verify-diagnostics -split-input-file
 
-// The function must be one that there is.
+// The function must exist.
 func.func @unknown(%x: tensor<?x5xf32>) {
   // expected-error @+1 {{has no function 'sofplus'}}
   %0 = nn.map "sofplus" %x {numbers = array<f64>} : (tensor<?x5xf32>) -> tensor<?x5xf32>
@@ -9,7 +9,7 @@ func.func @unknown(%x: tensor<?x5xf32>) {
 
 // -----
 
-// Numbers and inputs are as many as it has.
+// It must get its number of numbers and inputs.
 func.func @numbers(%x: tensor<?x5xf32>) {
   // expected-error @+1 {{expects 1 inputs and 2 numbers}}
   %0 = nn.map "softplus" %x {numbers = array<f64: 1.0>} : (tensor<?x5xf32>) -> tensor<?x5xf32>
@@ -36,7 +36,7 @@ func.func @mixed(%x: tensor<?x5xf32>, %i: tensor<?x5xi64>) {
 
 // -----
 
-// A number beside integers is one.
+// A number beside integers must be one.
 func.func @fraction(%i: tensor<?x5xi64>) {
   // expected-error @+1 {{beside an input of int64; cast the input to float32 first}}
   %0 = nn.map "add" %i {numbers = array<f64: 0.5>} : (tensor<?x5xi64>) -> tensor<?x5xi64>

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s | sheaf-opt | FileCheck %s
 
-// A function of one element of each input: its name and its numbers. Inputs broadcast; a number may stand for the last.
+// A function of one element of each input: its name and its numbers. Inputs broadcast; a number may replace the last.
 // CHECK-LABEL: func.func @functions(
 func.func @functions(%x: tensor<?x5xf32>, %row: tensor<5xf32>, %i: tensor<?x5xi64>) {
   // CHECK: nn.map "softplus" %{{.*}} {numbers = array<f64: 1.000000e+00, 2.000000e+01>} : (tensor<?x5xf32>) -> tensor<?x5xf32>
@@ -24,7 +24,7 @@ func.func @channels(%x: tensor<?x3x4xf32>, %w: tensor<3xf32>) {
   return
 }
 
-// The dual reads what the derivative needs: of a product the other operand, of a root its result (number 1).
+// The dual reads what the derivative needs: for a product the other operand, for a root its result (number 1).
 // CHECK-LABEL: func.func @duals(
 func.func @duals(%dy: tensor<?x5xf32>, %x: tensor<?x5xf32>) {
   // CHECK: nn.map_backward "sqrt" %{{.*}}, %{{.*}} {along = 0 : i64, numbers = array<f64>, reads = array<i64: 1>}

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s | sheaf-opt | FileCheck %s
 
-// What takes parts of tensors: the part of a shape that depends on the batch stays `?`.
+// Ops that take parts of tensors: the part of a shape that depends on the batch stays `?`.
 // CHECK-LABEL: func.func @parts(
 func.func @parts(%x: tensor<?x4x6xf32>, %i: tensor<2x3xi64>, %j: tensor<?x2x6xi32>, %dy: tensor<?x2x3x6xf32>) {
   // CHECK: nn.strided_slice %{{.*}} {dim = -1 : i64, start = -4 : i64, step = 2 : i64} : (tensor<?x4x6xf32>) -> tensor<?x4x2xf32>
@@ -30,7 +30,7 @@ func.func @parts(%x: tensor<?x4x6xf32>, %i: tensor<2x3xi64>, %j: tensor<?x2x6xi3
   return
 }
 
-// Reductions besides sums, and what goes along a dimension.
+// Reductions besides sums, and ops that go along a dimension.
 // CHECK-LABEL: func.func @reductions(
 func.func @reductions(%x: tensor<?x4x6xf32>) {
   // CHECK: nn.extremum %{{.*}} {dims = array<i64: 1, -1>, keepdim = false, minimum = true} : (tensor<?x4x6xf32>) -> tensor<?xf32>
@@ -62,7 +62,7 @@ func.func @images(%x: tensor<?x8x4x6xf32>) {
   return
 }
 
-// Attention with masks, and norms that nn-lower-layers takes apart.
+// Attention with masks, and norms that nn-lower-layers lowers.
 // CHECK-LABEL: func.func @attention(
 func.func @attention(%q: tensor<?x4x3x8xf32>, %k: tensor<?x2x5x8xf32>, %mask: tensor<?x1x1x5xui8>, %s: tensor<?x4x3x5xf32>, %w: tensor<8xf32>) {
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask(%{{.*}}) {enable_gqa = true, is_causal = false, scale = 5.000000e-01 : f64} :

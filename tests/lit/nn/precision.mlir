@@ -11,7 +11,7 @@ func.func @cast(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
   return %1 : tensor<?x5xf32>
 }
 
-// To the type that it has already it changes nothing; there and back it rounds, so that stays.
+// A cast to the present type changes nothing; a round trip rounds, so it stays.
 // FOLD-LABEL: func.func @same(
 // FOLD-NEXT: return %arg0
 func.func @same(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {

@@ -32,7 +32,7 @@ func.func @dim(%x: tensor<?x5xf32>) {
 
 // -----
 
-// A chunk's size depends on the batch and the devices, even where the whole is of fixed size.
+// A chunk's size depends on the batch and the devices, even if the whole has a fixed size.
 func.func @chunk(%x: tensor<8x5xf32>) {
   // expected-error @+1 {{splits 'tensor<8x5xf32>' along dimension 0, but its body takes 'tensor<8x5xf32>'}}
   nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<8x5xf32>) -> () {
@@ -69,7 +69,7 @@ func.func @no_devices(%x: tensor<?x5xf32>) {
 func.func @fused(%x: tensor<?x5xf32>) {
   %0 = nn.fused(%x) : (tensor<?x5xf32>) -> tensor<?x5xf32> {
   ^bb0(%a: tensor<?x5xf32>):
-    // expected-error @+1 {{has no scalar definition and cannot stand in nn.fused}}
+    // expected-error @+1 {{has no scalar definition and cannot be in nn.fused}}
     %1 = nn.identity %a : (tensor<?x5xf32>) -> tensor<?x5xf32>
     nn.yield %1 : tensor<?x5xf32>
   }

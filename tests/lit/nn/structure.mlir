@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s | sheaf-opt | FileCheck %s
 
-// A program's arguments say what they are; its outputs have names.
+// A program's arguments have roles; its outputs have names.
 // CHECK-LABEL: func.func @program(
 func.func @program(%x: tensor<?x5xf32> {nn.name = "x", nn.role = "input"}, %w: tensor<2x5xf32> {nn.name = "fc.weight", nn.role = "parameter"}) -> tensor<?x2xf32> attributes {nn.outputs = ["y"]} {
   // CHECK: nn.linear %{{.*}}, %{{.*}} : (tensor<?x5xf32>, tensor<2x5xf32>) -> tensor<?x2xf32>
@@ -8,7 +8,7 @@ func.func @program(%x: tensor<?x5xf32> {nn.name = "x", nn.role = "input"}, %w: t
   return %0 : tensor<?x2xf32>
 }
 
-// A parallel region takes chunks of its inputs and uses parameters from outside; each of its attributes but `dim`
+// A parallel region takes chunks of its inputs and uses parameters from outside; each of its attributes except `dim`
 // may be absent.
 // CHECK-LABEL: func.func @parallel(
 func.func @parallel(%x: tensor<?x5xf32>, %w: tensor<2x5xf32>) {
@@ -23,7 +23,7 @@ func.func @parallel(%x: tensor<?x5xf32>, %w: tensor<2x5xf32>) {
   return
 }
 
-// A region without inputs and results is one too: it may print.
+// A region without inputs and results is valid too: it may print.
 // CHECK-LABEL: func.func @no_inputs(
 func.func @no_inputs(%w: tensor<2x5xf32>) {
   // CHECK: nn.data_parallel "net"() {dim = 0 : i64} : () -> () {

@@ -83,7 +83,7 @@ func.func @slice(%x: tensor<?x4xf32>) {
 
 // Inputs of a concat agree in all other dimensions.
 func.func @concat(%x: tensor<?x4xf32>, %y: tensor<?x5xf32>) {
-  // expected-error @+1 {{expects inputs that agree but for dimension 0, but got [?, 4] and [?, 5]}}
+  // expected-error @+1 {{expects inputs that agree except in dimension 0, but got [?, 4] and [?, 5]}}
   %0 = nn.concat %x, %y {dim = 0 : i64} : (tensor<?x4xf32>, tensor<?x5xf32>) -> tensor<?x4xf32>
   return
 }

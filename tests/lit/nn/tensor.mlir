@@ -12,7 +12,7 @@ func.func @rows(%x: tensor<?x4x6xf32>) {
   return
 }
 
-// What moves elements: the part of a shape that depends on the batch stays `?`.
+// Ops that move elements: the part of a shape that depends on the batch stays `?`.
 // CHECK-LABEL: func.func @movement(
 func.func @movement(%x: tensor<?x4x6xf32>) {
   // CHECK: nn.reshape %{{.*}} {shape = array<i64: -1, 24>} : (tensor<?x4x6xf32>) -> tensor<?x24xf32>
@@ -30,7 +30,7 @@ func.func @movement(%x: tensor<?x4x6xf32>) {
   return
 }
 
-// Dropout and identity give their input in inference; a layer's annotations ride along.
+// Dropout and identity return their input in inference; a layer's annotations are kept.
 // CHECK-LABEL: func.func @nothing(
 func.func @nothing(%x: tensor<?x4xi64>) {
   // CHECK: nn.dropout %{{.*}} {nn.device = 1 : i64, nn.reason = "the model file places it on device 1", nn.type = "Dropout", p = 5.000000e-01 : f64} : (tensor<?x4xi64>) -> tensor<?x4xi64>

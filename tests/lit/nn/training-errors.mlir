@@ -25,7 +25,7 @@ func.func @conv_groups(%x: tensor<?x4x9x9xf32>, %dy: tensor<?x6x7x7xf32>) {
 
 // -----
 
-// The bias's gradient is there where it is asked for.
+// The bias's gradient is a result if requested.
 func.func @conv_bias(%x: tensor<?x4x9x9xf32>, %dy: tensor<?x6x7x7xf32>) {
   // expected-error @+1 {{expects 2 results by its operands and attributes, but has 1}}
   %0 = nn.conv_backward_weight %x, %dy {stride = array<i64: 1, 1>, padding_begin = array<i64: 0, 0>, padding_end = array<i64: 0, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64, kernel_size = array<i64: 3, 3>, bias = true} : (tensor<?x4x9x9xf32>, tensor<?x6x7x7xf32>) -> tensor<6x4x3x3xf32>

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s | sheaf-opt | FileCheck %s
 
-// Sums and what undoes them; sizes that are known when the program runs.
+// Sums and their inverses; sizes that are known when the program runs.
 // CHECK-LABEL: func.func @sums(
 func.func @sums(%x: tensor<?x4x6xf32>, %row: tensor<4xf32>, %i: tensor<?x3xi64>, %dy: tensor<?x3x6xf32>, %like: tensor<?x4xi64>) {
   // CHECK: nn.sum %{{.*}} {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x4x6xf32>) -> tensor<6xf32>
@@ -44,7 +44,7 @@ func.func @elementwise(%x: tensor<?x4xf32>, %g: tensor<f32>, %step: tensor<i64>)
   return
 }
 
-// What each class counts for: the classes become dimension 1, or the only one.
+// The weight of each class: the classes become dimension 1, or the only one.
 // CHECK-LABEL: func.func @weights(
 func.func @weights(%x: tensor<?x4xf32>, %w: tensor<4xf32>, %q: tensor<?x4xf32>, %n: tensor<i64>) {
   // CHECK: nn.constant [1.000000e+00, 2.500000e+00] like %{{.*}} {shape = array<i64: 2, 1>} : (tensor<i64>) -> tensor<2x1xf32>
@@ -80,6 +80,20 @@ func.func @running(%running: tensor<4xf32>, %s: tensor<4xf32>, %n: tensor<i64>, 
   nn.assign %running, %2 : tensor<4xf32>, tensor<4xf32>
   // CHECK: nn.assign %{{.*}}, %{{.*}} : tensor<i64>, tensor<i64>
   nn.assign %n, %1 : tensor<i64>, tensor<i64>
+  return
+}
+
+// Loss scaling.
+// CHECK-LABEL: func.func @loss_scaling(
+func.func @loss_scaling(%g: tensor<2x3xf16>, %p: tensor<2x3xf32>, %s: tensor<f32>) {
+  // CHECK: nn.nonfinite %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<f32>) -> tensor<f32>
+  %0 = nn.nonfinite %g, %s : (tensor<2x3xf16>, tensor<f32>) -> tensor<f32>
+  // CHECK: nn.keep_unless_finite %{{.*}}, %{{.*}} unless %{{.*}} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %1 = nn.keep_unless_finite %p, %p unless %0 : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  // CHECK: nn.loss_scale %{{.*}}, %{{.*}}, %{{.*}} {backoff_factor = 5.000000e-01 : f64, growth_factor = 2.000000e+00 : f64, growth_interval = 2000 : i64}
+  %2 = nn.loss_scale %s, %s, %s {growth_factor = 2.0 : f64, backoff_factor = 0.5 : f64, growth_interval = 2000 : i64} : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  // CHECK: nn.growth_tracker %{{.*}}, %{{.*}} {growth_interval = 2000 : i64}
+  %3 = nn.growth_tracker %s, %s {growth_interval = 2000 : i64} : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return
 }
 

@@ -64,7 +64,7 @@ func.func @pooling(%x: tensor<?x4x9x8xf32>, %dy: tensor<?x4x5x4xf32>) {
   return
 }
 
-// Recurrent layers: a workspace comes last; the dual takes what gradients there are.
+// Recurrent layers: a workspace comes last; the dual takes the gradients that exist.
 // CHECK-LABEL: func.func @recurrent(
 func.func @recurrent(%x: tensor<7x?x3xf32>, %w: tensor<8x3xf32>, %u: tensor<8x2xf32>, %h: tensor<1x?x2xf32>, %w3: tensor<6x3xf32>, %u3: tensor<6x2xf32>, %w1: tensor<2x3xf32>, %u1: tensor<2x2xf32>) {
   // CHECK: nn.lstm_train %{{.*}} h0(%{{.*}}) c0(%{{.*}}) weights(%{{.*}}, %{{.*}}) {batch_first = false, bias = false, bidirectional = false, hidden_size = 2 : i64, num_layers = 1 : i64} : (tensor<7x?x3xf32>, tensor<1x?x2xf32>, tensor<1x?x2xf32>, tensor<8x3xf32>, tensor<8x2xf32>) -> (tensor<7x?x2xf32>, tensor<1x?x2xf32>, tensor<1x?x2xf32>, tensor<1xui8>)

@@ -1,7 +1,7 @@
 // RUN: sheaf-opt %s --dist-accumulate --split-input-file | FileCheck %s
 
-// The step of a micro-batch adds its loss, divisor and gradients up where the parameters lie; a second function divides
-// them and has the optimiser.
+// The step of a micro-batch adds up its loss, divisor and gradients where the parameters live; a second function
+// divides them and has the optimiser.
 // CHECK-LABEL: func.func @accumulate(
 // CHECK-SAME: %[[MICRO:[a-z0-9]+]]: !dist.tensor<tensor<i64>, #dist.host> {nn.name = "micro_batch", nn.role = "setting"}
 // CHECK-SAME: {nn.name = "loss", nn.role = "accumulator"}
@@ -35,7 +35,7 @@ func.func @train(%w: !dist.tensor<tensor<4xf32>, #dist.device<1>> {nn.name = "w"
 
 // -----
 
-// A sum isn't divided. What a dropout draws belongs to the row of the whole batch: two rows of the tensor to each.
+// A sum isn't divided. A dropout's random numbers belong to rows of the whole batch: each has two rows of the tensor.
 // CHECK-LABEL: func.func @accumulate(
 // CHECK: nn.dropout_train %{{.*}} step(%{{.*}}) seed(%{{.*}}) first_row(%{{.*}}) {layer = 7 : i64, p = 5.000000e-01 : f64, rows = 2 : i64}
 // CHECK-LABEL: func.func @update(

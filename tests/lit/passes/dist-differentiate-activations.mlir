@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --dist-differentiate | FileCheck %s
 
-// Duals of activations, and of what passes through.
+// Duals of activations, and of ops that pass values through.
 
 // Relu keeps its result, which the next layer keeps anyway, and not its argument.
 // CHECK-LABEL: func.func @relu(
@@ -192,7 +192,7 @@ func.func @gelu_tanh(%x: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// What passes through passes back.
+// Ops that pass values through pass gradients back.
 // CHECK-LABEL: func.func @identity(
 // CHECK: [[F0:%.+]] = nn.identity
 // CHECK: dist.yield %{{.*}}, [[F0]] :

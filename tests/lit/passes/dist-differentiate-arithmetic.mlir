@@ -2,7 +2,7 @@
 
 // Duals of arithmetic, dropout and losses.
 
-// What was stretched is summed over.
+// Dimensions that were stretched are summed over.
 // CHECK-LABEL: func.func @add(
 // CHECK: [[F0:%.+]] = nn.add
 // CHECK: dist.yield %{{.*}}, [[F0]] :

@@ -1,7 +1,7 @@
 // RUN: sheaf-opt %s --dist-differentiate | FileCheck %s
 
-// Of the checkpoint "a" nothing is kept but its input; its ops are there once more, in their order, where the backward pass first needs
-// them: behind the dual of what follows. The tanh, whose result the dual wants, stays by itself both times.
+// Only the input of checkpoint "a" is kept; its ops appear once more, in their order, where the backward pass first
+// needs them: after the dual of what follows. The tanh, whose result the dual needs, isn't fused either time.
 // CHECK-LABEL: func.func @checkpoint(
 // CHECK: %[[FORWARD:.+]]:2 = dist.apply on #dist.device<0>(%arg0, %arg1)
 // CHECK: nn.linear

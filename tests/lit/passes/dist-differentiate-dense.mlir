@@ -2,7 +2,7 @@
 
 // Duals of linear layers and convolutions.
 
-// The weight asks for the input, the input for the weight, the bias for neither.
+// The weight's gradient needs the input, the input's the weight, the bias's neither.
 // CHECK-LABEL: func.func @linear(
 // CHECK: [[F0:%.+]] = nn.linear
 // CHECK: dist.yield %{{.*}}, [[F0]] :
@@ -22,7 +22,7 @@ func.func @linear(%x: !dist.tensor<tensor<?x5xf32>, #dist.device<0>> {nn.role = 
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// Where the weight is frozen, the bias's gradient is a sum of its own; what is not wanted is not built.
+// If the weight is frozen, the bias's gradient is a separate sum; unwanted gradients are not built.
 // CHECK-LABEL: func.func @linear_bias_alone(
 // CHECK: [[F0:%.+]] = nn.linear
 // CHECK: dist.yield %{{.*}}, [[F0]] :
@@ -41,7 +41,7 @@ func.func @linear_bias_alone(%b: !dist.tensor<tensor<2xf32>, #dist.device<0>> {n
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// A convolution: the input's gradient from the weight, the weight's and the bias's in one call.
+// A convolution: the input's gradient from the weight; the weight's and the bias's in one call.
 // CHECK-LABEL: func.func @conv(
 // CHECK: [[F0:%.+]] = nn.conv
 // CHECK: dist.yield %{{.*}}, [[F0]] :
@@ -81,7 +81,7 @@ func.func @conv_bias_alone(%b: !dist.tensor<tensor<6xf32>, #dist.device<0>> {nn.
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// The dual of a transposed convolution is a convolution; its weight's gradient that of one from y to x.
+// The dual of a transposed convolution is a convolution; its weight's gradient is that of a convolution from y to x.
 // CHECK-LABEL: func.func @conv_transpose(
 // CHECK: [[F0:%.+]] = nn.conv_transpose
 // CHECK: dist.yield %{{.*}}, [[F0]] :

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --dist-differentiate -verify-diagnostics -split-input-file
 
-// Parameters that the loss doesn't reach are named once.
+// Parameters that the loss doesn't depend on are named once.
 // expected-warning @+1 {{the loss doesn't depend on y, z; training leaves them as they are}}
 func.func @unreached(%x: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "x"}, %y: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "y"}, %z: !dist.tensor<tensor<2xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "z"}) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   %l = dist.apply on #dist.device<0>(%x, %y, %z) : (!dist.tensor<tensor<4xf32>, #dist.device<0>>, !dist.tensor<tensor<4xf32>, #dist.device<0>>, !dist.tensor<tensor<2xf32>, #dist.device<0>>) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
@@ -25,7 +25,7 @@ func.func @nothing(%x: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.role = "
 
 // -----
 
-// A folded batch norm stands in no training program.
+// A training program cannot contain a folded batch norm.
 func.func @inference_only(%w: !dist.tensor<tensor<3x2xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "w"}, %v: !dist.tensor<tensor<3xf32>, #dist.device<0>> {nn.role = "buffer", nn.name = "v"}) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   %l = dist.apply on #dist.device<0>(%w, %v) : (!dist.tensor<tensor<3x2xf32>, #dist.device<0>>, !dist.tensor<tensor<3xf32>, #dist.device<0>>) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   ^bb0(%w_: tensor<3x2xf32>, %v_: tensor<3xf32>):
@@ -107,7 +107,7 @@ func.func @conv_transpose(%x: !dist.tensor<tensor<4x9xf32>, #dist.device<0>> {nn
 
 // -----
 
-// Where a part begins must be known.
+// The beginning of a part must be known.
 func.func @concat(%x: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "x"}) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   %l = dist.apply on #dist.device<0>(%x) : (!dist.tensor<tensor<?x4xf32>, #dist.device<0>>) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   ^bb0(%x_: tensor<?x4xf32>):

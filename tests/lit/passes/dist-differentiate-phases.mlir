@@ -1,6 +1,7 @@
 // RUN: sheaf-opt %s --dist-differentiate --dist-optimize --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
 
-// Locations say which part of a training step an op is of; the forward pass's say nothing. Each op keeps its layer.
+// Locations record which part of a training step an op belongs to; those of the forward pass record nothing. Each op
+// keeps its layer.
 // CHECK-LABEL: func.func @step(
 // CHECK: nn.linear %{{.*}} loc("fc"({{.*}}))
 // CHECK: nn.fill {{.*}} loc(fused<"backward">["loss"({{.*}})])

@@ -1,7 +1,7 @@
 // RUN: sheaf-opt %s --dist-differentiate | FileCheck %s
 
-// A cast's dual is a cast, but what a cast made narrow has a wide gradient: a weight's comes out of the library as f32 and
-// goes to the f32 parameter as it is, a tied weight's two are added as f32. The bias's is f32 too.
+// A cast's dual is a cast, but a value that a cast narrowed has a wide gradient: a weight's comes out of the library as
+// f32 and goes to the f32 parameter unchanged; a tied weight's two are added as f32. The bias's is f32 too.
 // CHECK-LABEL: func.func @linear(
 // CHECK: dist.apply on #dist.device<0>
 // CHECK: dist.apply on #dist.device<0>

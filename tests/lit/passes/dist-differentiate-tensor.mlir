@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --dist-differentiate | FileCheck %s
 
-// Duals of what moves elements or adds them up.
+// Duals of ops that move elements or add them up.
 
 // A mean over sizes that are known ...
 // CHECK-LABEL: func.func @mean(
@@ -82,7 +82,7 @@ func.func @broadcast(%x: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.role =
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// Shapes go back to what they were.
+// Shapes are restored.
 // CHECK-LABEL: func.func @reshape(
 // CHECK: [[F0:%.+]] = nn.reshape
 // CHECK: dist.yield %{{.*}}, [[F0]] :
@@ -139,7 +139,7 @@ func.func @permute(%x: !dist.tensor<tensor<?x4x6xf32>, #dist.device<0>> {nn.role
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// Zeros but for the entry that was selected.
+// Zeros except for the entry that was selected.
 // CHECK-LABEL: func.func @select(
 // CHECK: [[F0:%.+]] = nn.select
 // CHECK: dist.yield %{{.*}}, [[F0]] :
@@ -178,7 +178,7 @@ func.func @slice(%x: !dist.tensor<tensor<?x4x6xf32>, #dist.device<0>> {nn.role =
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// And of those zeros only the part that isn't one.
+// Of those zeros, only the part that isn't padding.
 // CHECK-LABEL: func.func @pad(
 // CHECK: [[F0:%.+]] = nn.pad
 // CHECK: dist.yield %{{.*}}, [[F0]] :
@@ -197,7 +197,7 @@ func.func @pad(%x: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "pa
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// Each input's part of a concatenation; one that stands twice has two.
+// Each input's part of a concatenation; one that appears twice has two.
 // CHECK-LABEL: func.func @concat(
 // CHECK: [[F0:%.+]] = nn.concat
 // CHECK: dist.yield %{{.*}}, [[F0]] :

@@ -59,7 +59,7 @@ func.func @adaptive_avg_pool(%x: !dist.tensor<tensor<?x4x9x7xf32>, #dist.device<
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// An LSTM of whose results the output alone is used: one call for all gradients.
+// An LSTM of which only the output is used: one call for all gradients.
 // CHECK-LABEL: func.func @lstm(
 // CHECK: [[F0:%.+]], [[F1:%.+]], [[F2:%.+]], [[F3:%.+]] = nn.lstm_train
 // CHECK: dist.yield %{{.*}}, [[F0]], [[F1]], [[F2]], [[F3]] :
@@ -78,7 +78,7 @@ func.func @lstm(%x: !dist.tensor<tensor<7x?x3xf32>, #dist.device<0>> {nn.role = 
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// A GRU of whose results the last state is used; without an initial state.
+// A GRU of which only the last state is used; without an initial state.
 // CHECK-LABEL: func.func @gru(
 // CHECK: [[F1:%.+]], [[F0:%.+]], [[F2:%.+]] = nn.gru_train
 // CHECK: dist.yield %{{.*}}, [[F0]], [[F1]], [[F2]] :

@@ -2,9 +2,9 @@
 
 dist.group @net {dim = 0 : i64, layer = "net"}
 
-// The step of DataParallel: what was gathered is scattered in the same chunks, what was scattered is gathered, what was
-// replicated is summed over the replicas. Each replica keeps the value that its backward pass needs: %Z, for the relu.
-// The input has no gradient, so the first layer gives its weight's alone.
+// The step of DataParallel: gathered values are scattered in the same chunks, scattered ones gathered, replicated ones
+// summed over the replicas. Each replica keeps the value that its backward pass needs: %Z, for the relu. The input has
+// no gradient, so the first layer gives only its weight's.
 // CHECK-LABEL: func.func @data_parallel(
 // CHECK-SAME: attributes {nn.gradients = ["v", "w"]}
 // CHECK: %[[X:.+]] = dist.transfer %arg0
@@ -58,7 +58,7 @@ func.func @data_parallel(%x: !dist.tensor<tensor<?x5xf32>, #dist.host> {nn.role 
   return %6 : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
-// A value that goes two ways has the sum of both gradients; a transfer's goes back.
+// A value with two users has the sum of both gradients; a transfer's gradient goes back.
 // CHECK-LABEL: func.func @two_ways(
 // CHECK: %[[A:.+]] = dist.apply on #dist.device<0>(%arg0)
 // CHECK: %[[THERE:.+]] = dist.transfer %[[A]]

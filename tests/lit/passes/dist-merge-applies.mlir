@@ -1,6 +1,7 @@
 // RUN: sheaf-opt %s --dist-merge-applies | FileCheck %s
 
-// What one device runs without interruption becomes one region; what only the second needed of the first stays inside.
+// Ops that one device runs without interruption become one region; values of the first that only the second needed stay
+// inside.
 // CHECK-LABEL: func.func @chain(
 // CHECK-NEXT: dist.apply on #dist.device<0>(%arg0)
 // CHECK: nn.relu
@@ -21,7 +22,7 @@ func.func @chain(%x: !dist.tensor<tensor<5xf32>, #dist.device<0>>) -> !dist.tens
   return %1 : !dist.tensor<tensor<5xf32>, #dist.device<0>>
 }
 
-// Regions on other devices are others.
+// Regions on other devices stay separate.
 // CHECK-LABEL: func.func @other_device(
 // CHECK: dist.apply on #dist.device<0>
 // CHECK: dist.apply on #dist.device<1>
@@ -40,7 +41,7 @@ func.func @other_device(%x: !dist.tensor<tensor<5xf32>, #dist.device<0>>) -> !di
   return %2 : !dist.tensor<tensor<5xf32>, #dist.device<1>>
 }
 
-// Where the value goes elsewhere in between, the first cannot wait for the second.
+// If the value goes elsewhere in between, the first cannot wait for the second.
 // CHECK-LABEL: func.func @interrupted(
 // CHECK: dist.apply on #dist.device<0>
 // CHECK: dist.transfer
@@ -62,7 +63,7 @@ func.func @interrupted(%x: !dist.tensor<tensor<5xf32>, #dist.device<0>>) -> !dis
   return %3 : !dist.tensor<tensor<5xf32>, #dist.device<0>>
 }
 
-// An input that the first region has twice stands in the merged one once.
+// An input that the first region has twice appears once in the merged one.
 // CHECK-LABEL: func.func @given_twice(
 // CHECK: dist.apply on #dist.device<0>(%arg0)
 // CHECK-NEXT: ^bb0(%[[A:[a-z0-9]+]]: tensor<5xf32>):

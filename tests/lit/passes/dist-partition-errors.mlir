@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --dist-partition -verify-diagnostics -split-input-file
 
-// An op without a place cannot be put into a region on it.
+// An op without a place cannot be put into a region.
 func.func @no_device(%x: tensor<?x5xf32> {nn.role = "input"}) {
   // expected-error @+1 {{has no device; run nn-place first}}
   %0 = nn.relu %x : (tensor<?x5xf32>) -> tensor<?x5xf32>
@@ -9,7 +9,7 @@ func.func @no_device(%x: tensor<?x5xf32> {nn.role = "input"}) {
 
 // -----
 
-// Where an argument lives depends on what it is.
+// Where an argument lives depends on its role.
 // expected-error @+1 {{has an argument without nn.role or ranked type; run nn-infer-shapes first}}
 func.func @no_role(%x: tensor<?x5xf32>) {
   return
@@ -17,7 +17,7 @@ func.func @no_role(%x: tensor<?x5xf32>) {
 
 // -----
 
-// A role is a word.
+// A role is a string.
 // expected-error @+1 {{has an argument without nn.role or ranked type; run nn-infer-shapes first}}
 func.func @role(%x: tensor<?x5xf32> {nn.role = 1 : i64}) {
   return

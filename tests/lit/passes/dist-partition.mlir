@@ -1,8 +1,8 @@
 // RUN: sheaf-opt %s --nn-infer-shapes --nn-place --dist-partition | FileCheck %s
 
-// Inputs are cut, parameters copied, outputs put together; each movement says why. Parameters live where they are
-// first used: with the replicas, on the first of their devices. The program's output stays where it was computed.
-// Each region has a group of its own, named after its layer.
+// Inputs are cut, parameters copied, outputs put together; each movement has a reason. Parameters live where they are
+// first used: with the replicas, on the first of their devices. The program's output stays where it was computed. Each
+// region has a group of its own, named after its layer.
 // CHECK: dist.group @net {dim = 0 : i64, layer = "net"}
 // CHECK-LABEL: func.func @region(
 // CHECK-SAME: %[[X:.*]]: !dist.tensor<tensor<?x5xf32>, #dist.host>
@@ -21,7 +21,7 @@ func.func @region(%x: tensor<?x5xf32> {nn.role = "input"}, %w: tensor<2x5xf32> {
   return %0 : tensor<?x2xf32>
 }
 
-// Dimension 1, and an output device that is none of the group's.
+// Dimension 1, and an output device that isn't in the group.
 // CHECK: dist.group @part {device_ids = array<i64: 2, 1>, dim = 1 : i64, layer = "part", output_device = 0 : i64}
 // CHECK-LABEL: func.func @dim_one(
 // CHECK: dist.scatter {{.*}} -> <tensor<?x?xf32>, #dist.split<@part, 1>>
@@ -35,7 +35,7 @@ func.func @dim_one(%x: tensor<?x6xf32> {nn.role = "input"}) -> tensor<?x6xf32> {
   return %0 : tensor<?x6xf32>
 }
 
-// A value is transferred once to a place, whoever needs it there.
+// A value is transferred to a place once, whoever needs it there.
 // CHECK-LABEL: func.func @once(
 // CHECK-SAME: %[[X:.*]]: !dist.tensor<tensor<?x5xf32>, #dist.host>
 // CHECK: %[[ONE:.*]] = dist.transfer %[[X]] {reason = "layer '' runs on device 1, but this value is on the host"}
@@ -62,7 +62,7 @@ func.func @named(%x: tensor<?x5xf32> {nn.role = "input"}) -> tensor<?x5xf32> {
 }
 
 // A tied parameter, used by two layers of a region, is copied to the replicas once; used again outside, it is there
-// already or moves by one transfer.
+// already or needs one transfer.
 // CHECK-LABEL: func.func @tied(
 // CHECK-SAME: %[[W:[^:]*]]: !dist.tensor<tensor<5x5xf32>, #dist.device<0>>
 // CHECK: dist.replicate %[[W]]
@@ -84,7 +84,7 @@ func.func @tied(%x: tensor<?x5xf32> {nn.role = "input"}, %w: tensor<5x5xf32> {nn
   return %1 : tensor<?x5xf32>
 }
 
-// Several inputs are cut each, and of several outputs those that somebody uses are gathered.
+// Each of several inputs is cut; of several outputs the used ones are gathered.
 // CHECK-LABEL: func.func @several(
 // CHECK-COUNT-2: dist.scatter
 // CHECK: dist.parallel_apply {{.*}} -> (!dist.tensor<tensor<?x5xf32>, #dist.split<@net_1, 0>>, !dist.tensor<tensor<?x5xf32>, #dist.split<@net_1, 0>>)
@@ -102,7 +102,7 @@ func.func @several(%x: tensor<?x5xf32> {nn.role = "input"}, %y: tensor<?x5xf32> 
   return %0#0, %0#2 : tensor<?x5xf32>, tensor<?x5xf32>
 }
 
-// A region without inputs runs on each replica, on parameters alone.
+// A region without inputs runs on each replica, only on parameters.
 // CHECK-LABEL: func.func @no_inputs(
 // CHECK-NOT: dist.scatter
 // CHECK: %[[W:.*]] = dist.replicate

@@ -3,8 +3,9 @@
 
 dist.group @net {dim = 0 : i64, layer = "net"}
 
-// What one region's replicas use lives on each of them, and its gradient is the sum on each of them. Buffers stay, and so does a
-// parameter of a layer outside of regions. One that the loss doesn't depend on has no gradient.
+// A parameter that one region's replicas use lives on each of them, and its gradient is the sum on each of them.
+// Buffers stay, and so does a parameter of a layer outside of regions. One that the loss doesn't depend on has no
+// gradient.
 // CHECK-LABEL: func.func @step(
 // CHECK-SAME: %[[W:[^:]*]]: !dist.tensor<tensor<2x5xf32>, #dist.replicated<@net>> {nn.name = "w", nn.role = "parameter"}
 // CHECK-SAME: %[[FROZEN:[^:]*]]: !dist.tensor<tensor<2xf32>, #dist.replicated<@net>> {nn.name = "frozen", nn.role = "parameter"}
@@ -19,8 +20,8 @@ dist.group @net {dim = 0 : i64, layer = "net"}
 // CHECK-SAME: <tensor<2x5xf32>, #dist.partial<@net>> -> <tensor<2x5xf32>, #dist.replicated<@net>>
 // CHECK: return %{{.*}}, %[[SUM]]
 
-// The optimiser works where parameters are: state and settings come to each replica, the norm of all gradients too, and what of
-// it another device needs is replica 0's.
+// The optimiser works where parameters are: state, settings and the norm of all gradients go to each replica; another
+// device gets replica 0's value of what it needs.
 // UPDATES-LABEL: func.func @step(
 // UPDATES-SAME: !dist.tensor<tensor<2x5xf32>, #dist.replicated<@net>> {nn.name = "w.momentum_buffer", nn.role = "state"}
 // UPDATES-SAME: !dist.tensor<tensor<2xf32>, #dist.device<0>> {nn.name = "outside.momentum_buffer", nn.role = "state"}
@@ -56,7 +57,7 @@ func.func @step(%x: !dist.tensor<tensor<?x5xf32>, #dist.split<@net, 0>> {nn.name
 dist.group @one {dim = 0 : i64, layer = "one"}
 dist.group @two {dim = 0 : i64, layer = "two"}
 
-// Two regions use it: it stays where it is.
+// Two regions use it, so it stays where it is.
 // CHECK-LABEL: func.func @shared(
 // CHECK-SAME: !dist.tensor<tensor<4xf32>, #dist.device<0>> {nn.name = "w", nn.role = "parameter"}
 // CHECK: dist.reduce

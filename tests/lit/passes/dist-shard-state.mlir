@@ -5,8 +5,8 @@
 
 dist.group @net {dim = 0 : i64, layer = "net"}
 
-// What one region's replicas use lives on each of them, and each has a share of its gradient's sum. A buffer stays, and so does a
-// parameter of a layer outside of regions.
+// A parameter that one region's replicas use lives on each of them, and each has a share of its gradient's sum. A
+// buffer stays, and so does a parameter of a layer outside of regions.
 // CHECK-LABEL: func.func @step(
 // CHECK-SAME: %[[W:[^:]*]]: !dist.tensor<tensor<2x5xf32>, #dist.replicated<@net>> {nn.name = "w", nn.role = "parameter"}
 // CHECK-SAME: !dist.tensor<tensor<2xf32>, #dist.device<0>> {nn.name = "mean", nn.role = "buffer"}
@@ -14,11 +14,12 @@ dist.group @net {dim = 0 : i64, layer = "net"}
 // CHECK-NOT: dist.replicate %[[W]]
 // CHECK: %[[PARTS:.+]] = dist.parallel_apply @net(%{{.*}}, %[[W]], %{{.*}})
 // CHECK: %[[SUM:.+]] = dist.reduce_scatter %[[PARTS]]
-// CHECK-SAME: {reason = "each replica updates a share of the parameter: it needs the sum of the gradients of that share alone"}
+// CHECK-SAME: {reason = "each replica updates a share of the parameter: it needs the sum of the gradients of that share only"}
 // CHECK-SAME: <tensor<2x5xf32>, #dist.partial<@net>> -> <tensor<2x5xf32>, #dist.sharded<@net>>
 // CHECK: return %{{.*}}, %[[SUM]]
 
-// State is in shares, and so is the update; behind it all have all of the new value. The norm of the gradients is of all elements.
+// State is in shares, and so is the update; after it all replicas get the whole new value. The norm of the gradients
+// covers all elements.
 // UPDATES-LABEL: func.func @step(
 // UPDATES-SAME: %[[W:[^:]*]]: !dist.tensor<tensor<2x5xf32>, #dist.replicated<@net>> {nn.name = "w", nn.role = "parameter"}
 // UPDATES-SAME: !dist.tensor<tensor<2x5xf32>, #dist.sharded<@net>> {nn.name = "w.momentum_buffer", nn.role = "state"}

@@ -5,7 +5,7 @@
 dist.group @g {dim = 0 : i64, layer = "g"}
 dist.group @h {dim = 0 : i64, layer = "h"}
 
-// What is gathered and scattered again, in the same chunks over the same devices, stays where it is; the second
+// A value that is gathered and scattered again, in the same chunks over the same devices, stays where it is; the second
 // group is the first.
 // CHECK-LABEL: func.func @cancel(
 // CHECK: %[[C:.*]] = dist.scatter
@@ -37,7 +37,7 @@ func.func @cancel(%x: !dist.tensor<tensor<?x6xf32>, #dist.host>) -> !dist.tensor
 dist.group @g {device_ids = array<i64: 1, 0>, dim = 0 : i64, layer = "g"}
 dist.group @h {device_ids = array<i64: 1, 0>, dim = 0 : i64, layer = "h"}
 
-// So it is where both name the same devices.
+// The same if both name the same devices.
 // CHECK-LABEL: func.func @same_devices(
 // CHECK: dist.parallel_apply @g
 // CHECK-NOT: dist.gather
@@ -65,7 +65,7 @@ func.func @same_devices(%x: !dist.tensor<tensor<?x6xf32>, #dist.host>) -> !dist.
 dist.group @g {device_ids = array<i64: 0, 1>, dim = 0 : i64, layer = "g"}
 dist.group @h {device_ids = array<i64: 1, 0>, dim = 0 : i64, layer = "h"}
 
-// The order of devices says which has which chunk: in another order everything moves.
+// The order of devices determines which has which chunk: in another order everything moves.
 // CHECK-LABEL: func.func @other_devices(
 // CHECK: dist.parallel_apply @g
 // CHECK: dist.gather
@@ -123,7 +123,7 @@ func.func @other_dim(%x: !dist.tensor<tensor<?x6xf32>, #dist.host>) -> !dist.ten
 dist.group @g {dim = 0 : i64, layer = "g"}
 dist.group @h {dim = 0 : i64, layer = "h"}
 
-// Where somebody else needs the whole, the gather stays; the scatter goes nonetheless.
+// If another op needs the whole, the gather stays; the scatter goes nonetheless.
 // CHECK-LABEL: func.func @other_user(
 // CHECK: %[[A:.*]] = dist.parallel_apply @g
 // CHECK: %[[WHOLE:.*]] = dist.gather %[[A]] {reason = "together"}
@@ -154,8 +154,8 @@ func.func @other_user(%x: !dist.tensor<tensor<?x6xf32>, #dist.host>) -> (!dist.t
 dist.group @g {dim = 0 : i64, layer = "g"}
 dist.group @h {dim = 0 : i64, layer = "h"}
 
-// Replicas that give two rows for each of theirs: 2·B rows in chunks are not twice the chunks of B rows, so what
-// replica i has is not what it needs.
+// Replicas that return two rows for each of theirs: 2·B rows in chunks are not twice the chunks of B rows, so replica i
+// doesn't have what it needs.
 // CHECK-LABEL: func.func @other_total(
 // CHECK: dist.parallel_apply @g
 // CHECK: dist.gather
@@ -184,7 +184,7 @@ func.func @other_total(%x: !dist.tensor<tensor<?x6xf32>, #dist.host>) -> !dist.t
 dist.group @g {dim = 0 : i64, layer = "g"}
 dist.group @h {dim = 0 : i64, layer = "h"}
 
-// The second group has another input of another size too, and with it perhaps another number of replicas.
+// The second group has another input, of another size, and so perhaps another number of replicas.
 // CHECK-LABEL: func.func @other_input(
 // CHECK: dist.parallel_apply @g
 // CHECK: dist.gather
@@ -211,7 +211,7 @@ func.func @other_input(%x: !dist.tensor<tensor<?x6xf32>, #dist.host>, %y: !dist.
 
 // -----
 
-// Layers whose values nobody uses go, and with them what was moved for them. What prints stays.
+// Layers with unused values go, and the movements made for them too. Prints stay.
 // CHECK-LABEL: func.func @dead(
 // CHECK-NOT: dist.transfer
 // CHECK-NOT: nn.relu

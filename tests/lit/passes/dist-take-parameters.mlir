@@ -1,7 +1,7 @@
 // RUN: sheaf-opt %s --dist-take-parameters | FileCheck %s
 
-// A parameter is the caller's, on the host, and is moved to where it lives; a constant stays the plan's. Gradients and new values of
-// buffers become outputs.
+// A parameter belongs to the caller, on the host, and is moved to where it lives; a constant stays in the plan.
+// Gradients and new values of buffers become outputs.
 // CHECK-LABEL: func.func @net(
 // CHECK-SAME: %[[X:.+]]: !dist.tensor<tensor<4xf32>, #dist.host> {nn.name = "x", nn.role = "input"}
 // CHECK-SAME: %[[W:.+]]: !dist.tensor<tensor<4xf32>, #dist.host> {nn.name = "w", nn.role = "input"}

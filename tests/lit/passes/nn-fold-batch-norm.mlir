@@ -1,6 +1,7 @@
 // RUN: sheaf-opt %s --nn-fold-batch-norm | FileCheck %s
 
-// A batch norm behind a convolution goes into its weight, along output channels, and its bias, which there is then.
+// A batch norm behind a convolution goes into its weight, along output channels, and its bias, which is added if
+// absent.
 // CHECK-LABEL: func.func @conv(
 // CHECK: %[[W:.*]] = nn.fold_weight %arg1 var(%arg3) {axis = 0 : i64, eps = 1.000000e-05 : f64}
 // CHECK: %[[B:.*]] = nn.fold_bias %arg2 var(%arg3) {eps = 1.000000e-05 : f64}
@@ -47,7 +48,7 @@ func.func @grouped_transpose(%x: tensor<?x4x3xf32> {nn.role = "input"}, %w: tens
   return %1 : tensor<?x6x8xf32>
 }
 
-// Where somebody else needs the layer's own result, it stays as it is.
+// If another op needs the layer's own result, it stays as it is.
 // CHECK-LABEL: func.func @two_users(
 // CHECK-NOT: nn.fold_weight
 // CHECK: nn.batch_norm {{.*}}nn.notes = ["not folded into the weight of 'linear': something else needs that layer's own result"]
@@ -67,28 +68,28 @@ func.func @statistics(%x: tensor<?x5xf32> {nn.role = "input"}, %c: tensor<6xf32>
   return %1 : tensor<?x6xf32>
 }
 
-// An activation stands between: its result cannot be scaled in advance.
+// An activation is between them: its result cannot be scaled in advance.
 // CHECK-LABEL: func.func @activation(
 // CHECK-NOT: nn.fold_weight
-// CHECK: nn.batch_norm {{.*}}nn.notes = ["not folded into the weight of 'linear': an activation stands between them"]
+// CHECK: nn.batch_norm {{.*}}nn.notes = ["not folded into the weight of 'linear': an activation is between them"]
 func.func @activation(%x: tensor<?x5xf32> {nn.role = "input"}, %w: tensor<6x5xf32> {nn.role = "parameter"}, %c: tensor<6xf32> {nn.role = "buffer"}) -> tensor<?x6xf32> {
   %0 = nn.linear %x, %w {activation = {kind = "relu"}} : (tensor<?x5xf32>, tensor<6x5xf32>) -> tensor<?x6xf32>
   %1 = nn.batch_norm %0 mean(%c) var(%c) {eps = 1.0e-05 : f64} : (tensor<?x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<?x6xf32>
   return %1 : tensor<?x6xf32>
 }
 
-// So does a residual: folding would leave it unscaled.
+// The same for a residual: folding would leave it unscaled.
 // CHECK-LABEL: func.func @residual(
 // CHECK-NOT: nn.fold_weight
-// CHECK: nn.batch_norm {{.*}}nn.notes = ["not folded into the weight of 'linear': a residual sum stands between them, which it would have to scale too"]
+// CHECK: nn.batch_norm {{.*}}nn.notes = ["not folded into the weight of 'linear': a residual sum is between them, which it would have to scale too"]
 func.func @residual(%x: tensor<?x5xf32> {nn.role = "input"}, %r: tensor<?x6xf32> {nn.role = "input"}, %w: tensor<6x5xf32> {nn.role = "parameter"}, %c: tensor<6xf32> {nn.role = "buffer"}) -> tensor<?x6xf32> {
   %0 = nn.linear %x, %w residual(%r) : (tensor<?x5xf32>, tensor<6x5xf32>, tensor<?x6xf32>) -> tensor<?x6xf32>
   %1 = nn.batch_norm %0 mean(%c) var(%c) {eps = 1.0e-05 : f64} : (tensor<?x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<?x6xf32>
   return %1 : tensor<?x6xf32>
 }
 
-// Channels are dimension 1 of a norm's input. Without a batch that is no channel of the convolution, and with
-// further dimensions none of the linear layer.
+// Channels are dimension 1 of a norm's input. Without a batch that is no channel of the convolution, and with further
+// dimensions none of the linear layer.
 // CHECK-LABEL: func.func @other_channels(
 // CHECK-NOT: nn.fold_weight
 // CHECK: nn.batch_norm

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-fuse-elementwise=join=false | FileCheck %s
 
-// With join=false each op keeps a group of its own, so that every layer's value is there to be looked at.
+// With join=false each op keeps a group of its own, so that every layer's value can be inspected.
 // CHECK-LABEL: func.func @chain
 // CHECK: %[[A:.*]] = nn.fused(%{{.*}})
 // CHECK: nn.relu

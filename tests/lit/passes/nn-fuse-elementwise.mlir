@@ -35,13 +35,13 @@ func.func @two_users(%x: tensor<?x5xf32>) -> (tensor<?x5xf32>, tensor<?x5xf32>) 
   return %1, %2 : tensor<?x5xf32>, tensor<?x5xf32>
 }
 
-// What depends on parameters alone is computed once, not at each step: it stays apart from what does not.
+// Values that depend only on parameters are computed once, not at each step, and stay apart from others.
 // CHECK-LABEL: func.func @parameters(
 // CHECK: %[[P:.*]] = nn.fused(%arg1)
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: nn.tanh
 // CHECK-NEXT: nn.relu
-// CHECK: nn.fused(%arg0, %[[P]]) {nn.notes = ["not one kernel with 'fused': one of them depends on weights alone and runs once"]}
+// CHECK: nn.fused(%arg0, %[[P]]) {nn.notes = ["not one kernel with 'fused': one of them depends only on weights and runs once"]}
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: nn.add
 func.func @parameters(%x: tensor<3x5xf32> {nn.role = "input"}, %p: tensor<3x5xf32> {nn.role = "parameter"}) -> tensor<3x5xf32> {
@@ -51,7 +51,7 @@ func.func @parameters(%x: tensor<3x5xf32> {nn.role = "input"}, %p: tensor<3x5xf3
   return %2 : tensor<3x5xf32>
 }
 
-// Library calls between element-wise ops part them.
+// Library calls between element-wise ops separate them.
 // CHECK-LABEL: func.func @library(
 // CHECK: nn.fused
 // CHECK: nn.max_pool
@@ -63,7 +63,7 @@ func.func @library(%x: tensor<?x2x4x4xf32>) -> tensor<?x2x2x2xf32> {
   return %2 : tensor<?x2x2x2xf32>
 }
 
-// A softmax takes in the element-wise ops before and after it, broadcast operands included.
+// A softmax absorbs the element-wise ops before and after it, broadcast operands included.
 // CHECK-LABEL: func.func @around_softmax(
 // CHECK: nn.fused(%arg0, %arg1)
 // CHECK-NEXT: ^bb0
@@ -109,7 +109,7 @@ func.func @two_rows(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
   return %2 : tensor<?x5xf32>
 }
 
-// A sum takes in the ops before it, broadcast operands included, and those after it that have its result's shape.
+// A sum absorbs the ops before it, broadcast operands included, and those after it that have its result's shape.
 // CHECK-LABEL: func.func @around_sum(
 // CHECK: nn.fused(%arg0, %arg1, %arg2)
 // CHECK-NEXT: ^bb0
@@ -139,7 +139,7 @@ func.func @mean_and_back(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
   return %1 : tensor<?x5xf32>
 }
 
-// Ops that ask where they are go with a sum after them, but not with a softmax.
+// Ops that use their position join a sum after them, but not a softmax.
 // CHECK-LABEL: func.func @places(
 // CHECK: nn.fused({{.*}}) : (tensor<?xi64>, tensor<?x5xf32>) -> tensor<f32>
 // CHECK-NEXT: ^bb0

@@ -3,7 +3,7 @@
 // relu(conv(x) + r) is one library call.
 // CHECK-LABEL: func.func @block(
 // CHECK-NEXT: %[[Y:.*]] = nn.conv %arg0, %arg1 residual(%arg2) {activation = {kind = "relu"}
-// CHECK-SAME: nn.notes = ["the sum of 'add' is part of the call: it reads the other summand", "the activation of 'relu' is part of the call: no tensor lies between them"]
+// CHECK-SAME: nn.notes = ["the sum of 'add' is part of the call: it reads the other summand", "the activation of 'relu' is part of the call: no tensor is between them"]
 // CHECK-NEXT: return %[[Y]]
 func.func @block(%x: tensor<?x4x9xf32>, %w: tensor<6x4x3xf32>, %r: tensor<?x6x7xf32>) -> tensor<?x6x7xf32> {
   %0 = nn.conv %x, %w {stride = array<i64: 1>, padding_begin = array<i64: 0>, padding_end = array<i64: 0>, dilation = array<i64: 1>, groups = 1 : i64} : (tensor<?x4x9xf32>, tensor<6x4x3xf32>) -> tensor<?x6x7xf32>
@@ -31,7 +31,7 @@ func.func @constants(%x: tensor<?x5xf32>, %w: tensor<5x5xf32>) -> tensor<?x5xf32
   return %7 : tensor<?x5xf32>
 }
 
-// A broadcast sum is no residual.
+// A broadcast sum can't be a residual.
 // CHECK-LABEL: func.func @broadcast(
 // CHECK: nn.linear %arg0, %arg1 :
 // CHECK: nn.add {{.*}}nn.notes = ["not part of the call of 'linear': a sum that broadcasts is no residual"]
@@ -41,7 +41,7 @@ func.func @broadcast(%x: tensor<?x5xf32>, %w: tensor<2x5xf32>, %r: tensor<2xf32>
   return %1 : tensor<?x2xf32>
 }
 
-// Where somebody else needs the call's own result, nothing moves into it.
+// If another op needs the call's own result, nothing moves into it.
 // CHECK-LABEL: func.func @two_users(
 // CHECK: nn.linear %arg0, %arg1 :
 // CHECK: nn.relu {{.*}}nn.notes = ["not part of the call of 'linear': something else needs the result before it"]

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-infer-shapes -verify-diagnostics -split-input-file
 
-// What a layer gets is known only now.
+// Only here is it known what a layer gets.
 func.func @features(%x: tensor<?x5xf32>, %v: tensor<4x5xf32>, %w: tensor<2x5xf32>) {
   %0 = nn.linear %x, %v : (tensor<?x5xf32>, tensor<4x5xf32>) -> tensor<*xf32>
   // expected-error @+1 {{expects 5 input features, but the input is [batch, 4]}}
@@ -62,7 +62,7 @@ func.func @square(%x: tensor<?x?xf32>) {
 
 // -----
 
-// A recurrent layer's steps are as many whatever the batch.
+// The number of a recurrent layer's steps doesn't depend on the batch.
 func.func @time(%x: tensor<?x3x5xf32>, %wi: tensor<12x5xf32>, %wh: tensor<12x4xf32>) {
   // expected-error @+1 {{expects a sequence length that doesn't depend on the batch, but the input is [batch, 3, 5] with time as dimension 0}}
   %y, %hn = nn.gru %x weights(%wi, %wh) {batch_first = false, bias = false, bidirectional = false, hidden_size = 4 : i64, num_layers = 1 : i64} : (tensor<?x3x5xf32>, tensor<12x5xf32>, tensor<12x4xf32>) -> (tensor<*xf32>, tensor<*xf32>)
@@ -71,7 +71,7 @@ func.func @time(%x: tensor<?x3x5xf32>, %wi: tensor<12x5xf32>, %wh: tensor<12x4xf
 
 // -----
 
-// Nor is a spatial size the batch's.
+// Nor does a spatial size.
 func.func @space(%x: tensor<2x4x?xf32>, %w: tensor<6x4x3xf32>) {
   // expected-error @+1 {{expects spatial sizes that don't depend on the batch, but the input is [2, 4, batch]}}
   %0 = nn.conv %x, %w {stride = array<i64: 1>, padding_begin = array<i64: 0>, padding_end = array<i64: 0>, dilation = array<i64: 1>, groups = 1 : i64} : (tensor<2x4x?xf32>, tensor<6x4x3xf32>) -> tensor<*xf32>

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-infer-shapes -verify-diagnostics -split-input-file
 
-// Each device has rows of its own: what takes some of them is an error.
+// Each device has its own rows: taking some of the batch's rows is an error.
 func.func @slice(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}) -> tensor<*xf32> attributes {nn.outputs = ["y"]} {
   // expected-error @+1 {{takes a part of dimension 0, which depends on the batch (input [batch, 4]): each device has rows of its own}}
   %0 = nn.strided_slice %x {dim = 0 : i64, start = 1 : i64, step = 1 : i64} : (tensor<?x4xf32>) -> tensor<*xf32>

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-infer-shapes | FileCheck %s
 
-// Every value gets the type that its op's shape function gives, and the function's type follows.
+// Every value gets the type from its op's shape function, and the function's type follows.
 // CHECK-LABEL: func.func @layers(
 // CHECK-SAME: -> tensor<?x2xf32>
 // CHECK: nn.linear {{.*}} -> tensor<?x2xf32>
@@ -11,8 +11,8 @@ func.func @layers(%x: tensor<?x5xf32>, %w: tensor<2x5xf32>) -> tensor<*xf32> {
   return %1 : tensor<*xf32>
 }
 
-// Chunks have a size of their own, and together give the batch again: only then can the region's result be added
-// to its input.
+// Chunks have a size of their own, and together give the batch again: only then can the region's result be added to its
+// input.
 // CHECK-LABEL: func.func @region(
 // CHECK: nn.data_parallel {{.*}} -> tensor<?x5xf32>
 // CHECK-NEXT: ^bb0(%{{.*}}: tensor<?x5xf32>):

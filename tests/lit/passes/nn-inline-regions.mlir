@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-inline-regions | FileCheck %s
 
-// A region becomes its body, and nothing says any more where an op runs.
+// A region becomes its body, and ops have no device any more.
 // CHECK-LABEL: func.func @one
 // CHECK-SAME: (%[[X:.*]]: tensor<?x5xf32>, %[[W:.*]]: tensor<2x5xf32>)
 // CHECK-NOT: data_parallel
@@ -18,7 +18,7 @@ func.func @one(%x: tensor<?x5xf32>, %w: tensor<2x5xf32>) -> tensor<?x2xf32> {
   return %1 : tensor<?x2xf32>
 }
 
-// A region may give back what it was given.
+// A region may return its input.
 // CHECK-LABEL: func.func @passed
 // CHECK-SAME: (%[[X:.*]]: tensor<?x5xf32>)
 // CHECK-NEXT: return %[[X]]

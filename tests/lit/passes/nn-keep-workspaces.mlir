@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-keep-workspaces | FileCheck %s
 
-// A layer whose backward pass needs more than its operands and results gives a workspace besides.
+// A layer whose backward pass needs more than its operands and results also returns a workspace.
 // CHECK-LABEL: func.func @pool(
 func.func @pool(%x: tensor<?x4x8x8xf32>) -> tensor<?x4x4x4xf32> {
   // CHECK: %[[Y:.*]], %{{.*}} = nn.max_pool_train %{{.*}} : (tensor<?x4x8x8xf32>) -> (tensor<?x4x4x4xf32>, tensor<1xui8>)

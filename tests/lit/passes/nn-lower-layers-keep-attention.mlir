@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-lower-layers=keep-attention | FileCheck %s
 
-// A long attention stays for its dual to be built; keys that heads have in common are there for each.
+// A long attention stays whole until its dual is built; keys that heads share are repeated for each.
 // CHECK-LABEL: func.func @long(
 // CHECK: %[[K:.*]] = nn.concat
 // CHECK: nn.attention %arg0, %[[K]], %[[K]] {enable_gqa = false, is_causal = true}
@@ -9,7 +9,7 @@ func.func @long(%q: tensor<?x2x1024x8xf32>, %k: tensor<?x1x5x8xf32>) -> tensor<?
   return %0 : tensor<?x2x1024x8xf32>
 }
 
-// A short one is taken apart: its weights are kept for the backward pass.
+// A short one is lowered: its weights are kept for the backward pass.
 // CHECK-LABEL: func.func @short(
 // CHECK: nn.softmax
 // CHECK-NOT: nn.attention

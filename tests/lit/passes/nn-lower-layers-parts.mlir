@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-lower-layers | FileCheck %s
 
-// A slice's positions are resolved; a split is a slice for each part that is used.
+// A slice's positions are resolved; a split becomes a slice for each used part.
 // CHECK-LABEL: func.func @slices(
 // CHECK-NEXT: %[[A:.*]] = nn.slice %arg0 {begin = 2 : i64, dim = 1 : i64, size = 2 : i64, step = 3 : i64}
 // CHECK-NEXT: %[[B:.*]] = nn.slice %arg0 {begin = 0 : i64, dim = 1 : i64, size = 4 : i64}
@@ -36,7 +36,7 @@ func.func @lookups(%x: tensor<5x2x3xf32>, %i: tensor<4xi64>) -> (tensor<4x2x3xf3
   return %0, %1 : tensor<4x2x3xf32>, tensor<5x4x3xf32>
 }
 
-// A reduction over dimensions that don't lie side by side takes one after the other.
+// A reduction over non-adjacent dimensions takes one after the other.
 // CHECK-LABEL: func.func @apart(
 // CHECK: %[[L:.*]] = nn.extremum %arg0 {dims = array<i64: 3>, keepdim = true, minimum = false} {{.*}} -> tensor<?x4x5x1xf32>
 // CHECK: nn.extremum %[[L]] {dims = array<i64: 1>, keepdim = true, minimum = false} {{.*}} -> tensor<?x1x5x1xf32>
@@ -54,7 +54,7 @@ func.func @upsample(%x: tensor<?x3x2x2xf32>) -> tensor<?x3x4x4xf32> {
   return %0 : tensor<?x3x4x4xf32>
 }
 
-// A mask is applied to the scores, and the softmax behind it knows.
+// A mask is applied to the scores, and the softmax after it is marked.
 // CHECK-LABEL: func.func @attention(
 // CHECK: %[[S:.*]] = nn.matmul {{.*}} {transpose_b} : {{.*}} -> tensor<?x4x3x3xf32>
 // CHECK: %[[M:.*]] = nn.mask_scores %[[S]] {causal = 0 : i64}
@@ -64,7 +64,7 @@ func.func @attention(%q: tensor<?x4x3x8xf32>) -> tensor<?x4x3x8xf32> {
   return %0 : tensor<?x4x3x8xf32>
 }
 
-// Lines and volumes are images.
+// Lines and volumes become images.
 // CHECK-LABEL: func.func @pools(
 // CHECK: nn.max_pool {{.*}} {ceil_mode = false, dilation = array<i64: 1, 1>, kernel_size = array<i64: 1, 3>, padding = array<i64: 0, 1>, stride = array<i64: 1, 2>} : (tensor<?x4x1x9xf32>) -> tensor<?x4x1x5xf32>
 func.func @pools(%x: tensor<?x4x9xf32>) -> tensor<?x4x5xf32> {
@@ -72,7 +72,7 @@ func.func @pools(%x: tensor<?x4x9xf32>) -> tensor<?x4x5xf32> {
   return %0 : tensor<?x4x5xf32>
 }
 
-// Of many queries, some at a time: no scores of all of them.
+// Many queries are processed in parts: the scores of all of them never exist at once.
 // CHECK-LABEL: func.func @long_attention(
 // CHECK-COUNT-4: nn.matmul {{.*}} {transpose_b} : {{.*}} -> tensor<?x256x5xf32>
 // CHECK: nn.matmul {{.*}} {transpose_b} : {{.*}} -> tensor<?x6x5xf32>
@@ -83,7 +83,7 @@ func.func @long_attention(%q: tensor<?x1030x8xf32>, %k: tensor<?x5x8xf32>) -> te
   return %0 : tensor<?x1030x8xf32>
 }
 
-// Neighbouring channels are averaged by a pool; of an even number the pool makes one place too many.
+// A pool averages neighbouring channels; for an even number it makes one place too many.
 // CHECK-LABEL: func.func @neighbours(
 // CHECK: %[[SQUARES:.*]] = nn.mul %arg0, %arg0
 // CHECK: %[[IMAGE:.*]] = nn.reshape %[[SQUARES]] {shape = array<i64: -1, 1, 6, 15>}
@@ -96,7 +96,8 @@ func.func @neighbours(%x: tensor<?x6x3x5xf32>) -> tensor<?x6x3x5xf32> {
   return %0 : tensor<?x6x3x5xf32>
 }
 
-// A transposed convolution of volumes is one of images, whose results for each tap are spread along the depth and added up.
+// A transposed convolution of volumes becomes one of images, whose results for each tap are spread along the depth and
+// added up.
 // CHECK-LABEL: func.func @transposed_volume(
 // CHECK: nn.conv_transpose %{{.*}}, %{{.*}} {dilation = array<i64: 1, 1>, groups = 1 : i64, output_padding = array<i64: 0, 0>, padding = array<i64: 0, 0>, stride = array<i64: 1, 1>} : (tensor<?x2x4x4xf32>, tensor<2x6x3x3xf32>) -> tensor<?x6x6x6xf32>
 // CHECK: nn.pad %{{.*}} {begin = 0 : i64, dim = 3 : i64, size = 2 : i64}

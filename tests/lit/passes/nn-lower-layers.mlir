@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-lower-layers | FileCheck %s
 
-// Dropout and identity go.
+// Dropout and identity disappear.
 // CHECK-LABEL: func.func @nothing(
 // CHECK-NEXT: return %arg0
 func.func @nothing(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
@@ -43,7 +43,7 @@ func.func @attention(%q: tensor<?x7x4xf32>, %wi: tensor<12x4xf32>, %bi: tensor<1
   return %y : tensor<?x7x4xf32>
 }
 
-// Its weights, where somebody uses them, are the mean over heads; without a batch all of it is reshaped back.
+// Its weights, if used, are the mean over heads; without a batch everything is reshaped back.
 // CHECK-LABEL: func.func @attention_weights(
 // CHECK: %[[A:.*]] = nn.softmax {{.*}} -> tensor<1x2x7x7xf32>
 // CHECK: %[[M:.*]] = nn.mean %[[A]] {dims = array<i64: 1>, keepdim = false}
@@ -53,7 +53,7 @@ func.func @attention_weights(%q: tensor<7x4xf32>, %wi: tensor<12x4xf32>, %wo: te
   return %y, %w : tensor<7x4xf32>, tensor<7x7xf32>
 }
 
-// Padding that isn't zeros comes out of the input itself.
+// Padding that isn't zeros is taken from the input itself.
 // CHECK-LABEL: func.func @reflect(
 // CHECK: %[[A:.*]] = nn.slice %arg0 {begin = 2 : i64, dim = 2 : i64, size = 2 : i64, step = -1 : i64}
 // CHECK: %[[B:.*]] = nn.slice %arg0 {begin = 3 : i64, dim = 2 : i64, size = 1 : i64, step = -1 : i64}

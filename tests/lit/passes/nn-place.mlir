@@ -2,7 +2,7 @@
 // RUN: sheaf-opt %s --nn-place=device-memory=3199 | FileCheck %s --check-prefixes=CHECK,SMALL
 // RUN: sheaf-opt %s --nn-place=device-memory=3200 | FileCheck %s --check-prefixes=CHECK,ANY
 
-// Without a word in the model file, an op runs on the first device; what follows stays there.
+// Without an annotation in the model file, an op runs on the first device; its successors stay there.
 // CHECK-LABEL: func.func @default(
 // CHECK: nn.relu {{.*}}nn.device = 0 : i64, nn.reason = "the first device of the list, as no other is named"
 // CHECK: nn.tanh {{.*}}nn.device = 0 : i64, nn.reason = "stays on device 0, where its input is"
@@ -12,7 +12,7 @@ func.func @default(%x: tensor<?x5xf32> {nn.role = "input"}) {
   return
 }
 
-// An annotation is followed, and what comes after stays where its first placed input is.
+// An annotation is followed, and later ops stay where their first placed input is.
 // CHECK-LABEL: func.func @annotated(
 // CHECK: nn.relu {{.*}}nn.device = 1 : i64, nn.reason = "the model file places it on device 1"
 // CHECK: nn.tanh {{.*}}nn.device = -1 : i64, nn.reason = "the model file places it on the host"
@@ -26,8 +26,8 @@ func.func @annotated(%x: tensor<?x5xf32> {nn.role = "input"}) {
   return
 }
 
-// A table of 100 · 8 · 4 bytes goes to the host where devices are said to have fewer. The layer after it has
-// parameters, so it computes on a device nonetheless; an op without goes along with its input.
+// A table of 100 · 8 · 4 bytes goes to the host if devices are said to have less. The layer after it has parameters, so
+// it computes on a device nonetheless; an op without parameters stays with its input.
 // CHECK-LABEL: func.func @embedding(
 // ANY: nn.embedding {{.*}}nn.device = 0 : i64, nn.reason = "the first device of the list, as no other is named"
 // SMALL: nn.embedding {{.*}}nn.device = -1 : i64, nn.reason = "its table of 3200 bytes doesn't fit the 3199 bytes of device memory stated"
@@ -40,7 +40,7 @@ func.func @embedding(%x: tensor<?xi64> {nn.role = "input"}, %table: tensor<100x8
   return
 }
 
-// The model file's word weighs more than a table's size.
+// The model file's annotation outweighs a table's size.
 // CHECK-LABEL: func.func @annotated_embedding(
 // CHECK: nn.embedding {{.*}}nn.device = 2 : i64, nn.reason = "the model file places it on device 2"
 func.func @annotated_embedding(%x: tensor<?xi64> {nn.role = "input"}, %table: tensor<100x8xf32> {nn.role = "parameter"}) {
@@ -48,8 +48,8 @@ func.func @annotated_embedding(%x: tensor<?xi64> {nn.role = "input"}, %table: te
   return
 }
 
-// What follows a parallel region runs where the region's outputs are gathered: on its output device, else on the
-// first of its devices. Ops inside have no place of their own.
+// Ops after a parallel region run where the region's outputs are gathered: on its output device, else on the first of
+// its devices. Ops inside have no place of their own.
 // CHECK-LABEL: func.func @regions(
 // CHECK: nn.silu %{{[^{]*}} : (
 // CHECK: nn.relu {{.*}}nn.device = 3 : i64

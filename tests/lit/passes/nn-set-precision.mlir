@@ -1,12 +1,12 @@
 // RUN: sheaf-opt %s --nn-set-precision=precision=bf16 | FileCheck %s
 // RUN: sheaf-opt %s --nn-set-precision=precision=f32 | FileCheck %s --check-prefix=WIDE
 
-// With f32 nothing changes where all is f32.
+// With f32 nothing changes if everything is f32.
 // WIDE-LABEL: func.func @linear(
 // WIDE-NOT: nn.cast
 
-// A linear layer takes bf16 and gives it; its bias is added to the f32 sum. What comes after goes on in bf16, and the
-// program's output is f32 again. Casts stand where the layer that wants them does, and say so.
+// A linear layer takes and returns bf16; its bias is added to the f32 sum. Later ops continue in bf16, and the
+// program's output is f32 again. Casts are placed with the layer that needs them, and say so.
 // CHECK-LABEL: func.func @linear(
 // CHECK: %[[X:.*]] = nn.cast %arg0 {nn.device = 1 : i64, nn.reason = "--precision bf16: 'fc' computes in bfloat16", to = "bfloat16"}
 // CHECK: %[[W:.*]] = nn.cast %arg1 {{.*}} : (tensor<2x5xf32>) -> tensor<2x5xbf16>
@@ -52,7 +52,8 @@ func.func @region(%x: tensor<?x4xf32> {nn.role = "input"}, %w: tensor<3x4xf32> {
   return %0 : tensor<?x3xf32>
 }
 
-// In f32, too, a half is cast where a layer computes with it; what moves it leaves it as it is, and an output keeps its type.
+// In f32, too, a half is cast where a layer computes with it; ops that only move it leave it as it is, and an output
+// keeps its type.
 // WIDE-LABEL: func.func @half_input(
 // WIDE: %[[F:.*]] = nn.flatten %arg0 {{.*}} -> tensor<?x4xbf16>
 // WIDE: %[[X:.*]] = nn.cast %[[F]] {{.*}}nn.reason = "--precision f32: 'fc' computes in float32", to = "float32"}
@@ -66,7 +67,7 @@ func.func @half_input(%x: tensor<?x2x2xbf16> {nn.role = "input"}, %w: tensor<2x4
   return %1, %2 : tensor<?x2xf32>, tensor<?x4xbf16>
 }
 
-// A half that a cast makes is one as much as an input's.
+// A half from a cast is treated like an input's.
 // WIDE-LABEL: func.func @half_made(
 // WIDE: %[[H:.*]] = nn.cast %arg0 {to = "bfloat16"}
 // WIDE: %[[X:.*]] = nn.cast %[[H]] {{.*}}to = "float32"}

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-training-mode=accumulate=true | FileCheck %s
 
-// Of a part of a batch: sums, with what the mean over the whole batch is divided by as a second output.
+// For a part of a batch: sums, with the divisor of the mean over the whole batch as a second output.
 // CHECK-LABEL: func.func @cross_entropy(
 // CHECK-SAME: -> (tensor<f32>, tensor<f32>) attributes {nn.outputs = ["loss", "divisor"]}
 func.func @cross_entropy(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?xi64> {nn.name = "y", nn.role = "target"}) -> tensor<f32> attributes {nn.outputs = ["loss"]} {
@@ -22,7 +22,7 @@ func.func @mean_of_squares(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"
   return %l : tensor<f32>
 }
 
-// A sum is a sum. A dropout is told where the part begins.
+// A sum stays a sum. A dropout gets the beginning of the part.
 // CHECK-LABEL: func.func @dropout(
 // CHECK-SAME: {nn.name = "first_row", nn.role = "setting"}
 // CHECK-SAME: -> tensor<f32> attributes {nn.outputs = ["loss"]}

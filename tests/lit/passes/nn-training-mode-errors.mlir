@@ -26,7 +26,7 @@ func.func @probabilities_of_other_classes(%x: tensor<?x10xf32>, %t: tensor<?xf32
 // -----
 
 func.func @probabilities_ignored(%x: tensor<?x10xf32>, %t: tensor<?x10xf32>) {
-  // expected-error @+1 {{has no 'ignore_index' where the target is probabilities}}
+  // expected-error @+1 {{has no 'ignore_index' if the target is probabilities}}
   %l = nn.loss "CrossEntropyLoss" %x, %t {arguments = {ignore_index = 3 : i64}} : (tensor<?x10xf32>, tensor<?x10xf32>) -> tensor<f32>
   return
 }

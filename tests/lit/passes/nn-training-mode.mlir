@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-training-mode | FileCheck %s
 
-// A batch norm takes its batch's statistics; the running ones, and the count of batches, are assigned.
+// A batch norm uses its batch's statistics; the running ones, and the count of batches, are assigned.
 // CHECK-LABEL: func.func @batch_norm(
 func.func @batch_norm(%x: tensor<?x4x8x8xf32> {nn.name = "x", nn.role = "input"}, %m: tensor<4xf32> {nn.name = "bn.running_mean", nn.role = "buffer"},
                       %v: tensor<4xf32> {nn.name = "bn.running_var", nn.role = "buffer"}, %n: tensor<i64> {nn.name = "bn.num_batches_tracked", nn.role = "buffer"}) -> tensor<?x4x8x8xf32> {
@@ -27,7 +27,7 @@ func.func @average(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}, %m: t
   return %y : tensor<?x4xf32>
 }
 
-// A dropout's mask comes from two settings, which become arguments; without a probability it goes.
+// A dropout's mask comes from two settings, which become arguments; without a probability it disappears.
 // CHECK-LABEL: func.func @dropout(
 // CHECK-SAME: %[[STEP:[a-z0-9]+]]: tensor<i64> {nn.name = "step", nn.role = "setting"}, %[[SEED:[a-z0-9]+]]: tensor<i64> {nn.name = "seed", nn.role = "setting"}
 func.func @dropout(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}) -> tensor<?x4xf32> {
@@ -38,7 +38,7 @@ func.func @dropout(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}) -> te
   return %z : tensor<?x4xf32>
 }
 
-// Cross entropy: the weighted mean of -q·log p, the weights being those of the rows that count.
+// Cross entropy: the weighted mean of -q·log p, with the weights of the rows that count.
 // CHECK-LABEL: func.func @cross_entropy(
 func.func @cross_entropy(%x: tensor<?x10xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?xi64> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
   // CHECK: %[[LOG:.*]] = nn.softmax %arg0 {dim = 1 : i64, log = true}
@@ -71,7 +71,7 @@ func.func @by_the_batch(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, 
   return %l : tensor<f32>
 }
 
-// A triplet's distances are norms along the last dimension; nothing of it is a target.
+// A triplet's distances are norms along the last dimension; none of its inputs is a target.
 // CHECK-LABEL: func.func @triplet(
 func.func @triplet(%a: tensor<?x2xf32> {nn.name = "a", nn.role = "input"}, %p: tensor<?x2xf32> {nn.name = "p", nn.role = "input"},
                    %n: tensor<?x2xf32> {nn.name = "n", nn.role = "input"}) -> tensor<f32> {
@@ -87,7 +87,7 @@ func.func @triplet(%a: tensor<?x2xf32> {nn.name = "a", nn.role = "input"}, %p: t
   return %l : tensor<f32>
 }
 
-// An attention that drops some of its weights comes apart, with a dropout between softmax and the second product.
+// An attention that drops some of its weights is lowered, with a dropout between softmax and the second product.
 // CHECK-LABEL: func.func @attention(
 func.func @attention(%x: tensor<?x3x8xf32> {nn.name = "x", nn.role = "input"}, %wi: tensor<24x8xf32> {nn.name = "wi", nn.role = "parameter"},
                      %wo: tensor<8x8xf32> {nn.name = "wo", nn.role = "parameter"}) -> tensor<?x3x8xf32> {
@@ -114,7 +114,7 @@ func.func @class_weights(%x: tensor<?x3x5xf32> {nn.name = "x", nn.role = "input"
   return %l : tensor<f32>
 }
 
-// Weights of binary cross entropy run along the last dimension; the mean is over the elements whatever they are.
+// Weights of binary cross entropy run along the last dimension; the mean is over the elements, whatever their weights.
 // CHECK-LABEL: func.func @pos_weight(
 func.func @pos_weight(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x2xf32> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
   // CHECK: %[[P:.*]] = nn.constant [3.000000e+00] like %arg1 {shape = array<i64: 1>}
@@ -126,7 +126,8 @@ func.func @pos_weight(%x: tensor<?x2xf32> {nn.name = "x", nn.role = "input"}, %t
   return %l : tensor<f32>
 }
 
-// A batch norm that is called twice: the second call goes on from what the first one leaves, and each buffer is assigned once.
+// A batch norm that is called twice: the second call continues from the first one's values, and each buffer is assigned
+// once.
 // CHECK-LABEL: func.func @twice(
 // CHECK: %[[FIRST:.+]] = nn.running_average %arg1
 // CHECK: %[[FIRST_VAR:.+]] = nn.running_average %arg2

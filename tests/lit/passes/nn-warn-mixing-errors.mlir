@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-warn-mixing --split-input-file --verify-diagnostics
 
-// What doesn't fit is refused before anything is warned of.
+// A misfit is rejected before any warning.
 func.func @program(%x: tensor<?x5xf32> {nn.name = "x", nn.role = "input"}) -> tensor<?x2xf32> {
   // expected-error @+1 {{has 1 results, but its body yields 0}}
   %0 = nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xf32>) -> tensor<?x2xf32> {

@@ -1,6 +1,6 @@
 // RUN: sheaf-opt %s --nn-warn-mixing -split-input-file -verify-diagnostics
 
-// A mean over the rows that the region splits is taken over each replica's chunk alone.
+// Each replica takes a mean over the rows that the region splits over its own chunk only.
 func.func @mean(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
   %0 = nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xf32>) -> tensor<?x5xf32> {
   ^bb0(%a: tensor<?x5xf32>):
@@ -14,7 +14,7 @@ func.func @mean(%x: tensor<?x5xf32>) -> tensor<?x5xf32> {
 
 // -----
 
-// The cut dimension is followed through a permutation: here it is dimension 1 that is split.
+// The cut dimension is followed through a permutation: here dimension 1 is split.
 func.func @permuted(%x: tensor<?x5xf32>) -> tensor<5x?xf32> {
   %0 = nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xf32>) -> tensor<5x?xf32> {
   ^bb0(%a: tensor<?x5xf32>):
@@ -29,7 +29,7 @@ func.func @permuted(%x: tensor<?x5xf32>) -> tensor<5x?xf32> {
 
 // -----
 
-// Rows that stay apart are nothing to warn of.
+// Rows that stay apart cause no warning.
 func.func @rows(%x: tensor<?x5xf32>, %w: tensor<2x5xf32>) -> tensor<?x2xf32> {
   %0 = nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xf32>) -> tensor<?x2xf32> {
   ^bb0(%a: tensor<?x5xf32>):
@@ -85,7 +85,8 @@ func.func @attention(%x: tensor<7x?x4xf32>, %w: tensor<12x4xf32>, %o: tensor<4x4
 
 // -----
 
-// A reshape keeps rows together as long as as much comes before them; one that turns rows into columns does not.
+// A reshape keeps rows together as long as equally many elements come before them; one that turns rows into columns
+// does not.
 func.func @reshaped(%x: tensor<?x6xf32>) -> tensor<6x?xf32> {
   %0 = nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x6xf32>) -> tensor<6x?xf32> {
   ^bb0(%a: tensor<?x6xf32>):
@@ -100,7 +101,7 @@ func.func @reshaped(%x: tensor<?x6xf32>) -> tensor<6x?xf32> {
 
 // -----
 
-// Rows against all rows: each replica would have its own alone.
+// Rows against all rows: each replica would have only its own.
 func.func @products(%x: tensor<?x6xf32>) -> tensor<?x?xf32> {
   %0 = nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x6xf32>) -> tensor<?x?xf32> {
   ^bb0(%a: tensor<?x6xf32>):

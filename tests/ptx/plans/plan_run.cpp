@@ -1,10 +1,6 @@
 #include "tests/ptx/float_formats.h"
 #include "tests/ptx/plans/plan_kernel.h"
 
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,27 +11,15 @@ Result<CpuKernelObject> CpuKernelObject::load(const Plan& plan) {
   const std::string level = __builtin_cpu_supports("x86-64-v4") ? "x86-64-v4" : "x86-64-v3";
   for (const auto& [name, bytes] : plan.objects) {
     if (name != level) continue;
-    const int file = memfd_create("plan-kernels", MFD_CLOEXEC);
-    if (file < 0 || write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
-      return Error("no room for the object");
-    void* handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) return Error(dlerror());
-    return CpuKernelObject(handle, file);
+    SHEAF_ASSIGN(MemoryObject object, MemoryObject::load(bytes));
+    return CpuKernelObject(std::move(object));
   }
   return Error("the plan has no object for " + level);
 }
 
-CpuKernelObject::CpuKernelObject(CpuKernelObject&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), file_(std::exchange(other.file_, -1)) {}
-
-CpuKernelObject::~CpuKernelObject() {
-  if (handle_) dlclose(handle_);
-  if (file_ >= 0) close(file_);
-}
-
 void CpuKernelObject::run(const PlanKernel& kernel, Buffers& buffers) const {
   auto* function =
-      reinterpret_cast<void (*)(void* const*, const int64_t*, int64_t, int64_t)>(dlsym(handle_, kernel.kernel->name.c_str()));
+      reinterpret_cast<void (*)(void* const*, const int64_t*, int64_t, int64_t)>(object_.symbol(kernel.kernel->name));
   std::vector<void*> addresses;
   for (size_t i = 0; i < kernel.dtypes.size(); ++i) addresses.push_back(buffers.data(i));
   function(addresses.data(), kernel.extents.data(), 0, kernel.work);
@@ -73,7 +57,7 @@ class GivenMemory final : public Memory {
   std::vector<Range> ranges_;
 };
 
-/// By how much results may differ: other orders of sums, other approximations. Relative to the largest of the output.
+/// How far results may differ: other orders of sums, other approximations. Relative to the largest of the output.
 double tolerance(DType dtype) {
   switch (dtype) {
     case DType::float32: return 1e-5;
@@ -83,7 +67,7 @@ double tolerance(DType dtype) {
   }
 }
 
-/// `given`: in place, what nobody wrote is the input's, so it doesn't count.
+/// `given`: in place, unwritten elements are the input's, so they don't count.
 std::string compare(const PlanKernel& kernel, const Buffers& expected, const Buffers& got, const Buffers* given = nullptr) {
   for (size_t i = kernel.inputs; i < kernel.dtypes.size(); ++i) {
     if (std::memcmp(expected.data(i), got.data(i), got.bytes(i)) == 0) continue;
@@ -111,7 +95,7 @@ std::string run_on_gpu(const PtxModule& module, const PlanKernel& kernel, const 
   std::unique_ptr<Buffers> others;  // of K_many's first row
   std::vector<void*> addresses(count);
   for (size_t i = 0; i < count; ++i) addresses[i] = buffers.data(i);
-  if (run.in_place >= 0) {  // the input's values lie where the output will
+  if (run.in_place >= 0) {  // the input's values are where the output will be
     const auto [input, output] = kernel.in_place[static_cast<size_t>(run.in_place)];
     const size_t at = kernel.inputs + static_cast<size_t>(output);
     if (buffers.bytes(at) != buffers.bytes(static_cast<size_t>(input))) return "buffers in place have different sizes";

@@ -1,7 +1,8 @@
-// Makes of sheaf-run (tools/sheaf-run.cpp) a program whose cuda:0 to cuda:3 are virtual GPUs, to run models' tests on them:
-// they are registered in CUDA's place (runtime/device/backend.h). What a GPU would punish is printed, and the exit status
-// is then 3. SHEAF_SIM_SEED chooses the order in which streams go on, SHEAF_SIM_CHANNELS_LAST=1 the format of images,
-// SHEAF_SIM_FUSES_NORMS=1 a library that joins batch norms with the ReLUs after them.
+// Turns sheaf-run (tools/sheaf-run.cpp) into a program whose cuda:0 to cuda:3 are virtual GPUs, for running models' tests on
+// them: they are registered in CUDA's place (runtime/device/backend.h). Misuse that a GPU would punish is printed, and the exit
+// status is then 3. SHEAF_SIM_SEED selects the order in which streams proceed, SHEAF_SIM_CHANNELS_LAST=1 the format of images,
+// SHEAF_SIM_FUSES_NORMS=1 a library that joins batch norms with the ReLUs after them, SHEAF_SIM_JOINS_CONVOLUTIONS=1 one that also
+// joins convolutions with the batch norms around them.
 #include "runtime/device/backend.h"
 #include "tests/sim/sim_machine.h"
 
@@ -17,7 +18,7 @@ namespace {
 constexpr int kDevices = 4;
 std::atomic<int> violations{0};
 
-/// Ends with the process, after all sessions and models: then what was not given back is known.
+/// Ends with the process, after all sessions and models: only then is it known what was not released.
 class Machine {
  public:
   Machine() {
@@ -31,7 +32,8 @@ class Machine {
     if (const char* seed = std::getenv("SHEAF_SIM_SEED"))
       options.driver.seed = static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
     options.library.channels_last = std::getenv("SHEAF_SIM_CHANNELS_LAST") != nullptr;
-    options.library.fuses_norms = std::getenv("SHEAF_SIM_FUSES_NORMS") != nullptr;
+    options.library.joins_convolutions = std::getenv("SHEAF_SIM_JOINS_CONVOLUTIONS") != nullptr;
+    options.library.fuses_norms = options.library.joins_convolutions || std::getenv("SHEAF_SIM_FUSES_NORMS") != nullptr;
     options.library.narrow_gradients = std::getenv("SHEAF_SIM_NARROW_GRADIENTS") != nullptr;
     machine_ = std::make_unique<sim::SimMachine>(options);
   }

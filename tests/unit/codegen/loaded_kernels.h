@@ -4,6 +4,7 @@
 
 #include "codegen/kernels/kernel_module.h"
 #include "ir/Scalars.h"
+#include "runtime/machine/memory_object.h"
 #include "tests/ptx/emulator.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -12,10 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <dlfcn.h>
 #include <random>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace sheaf::kernels {
 
@@ -56,11 +54,6 @@ class LoadedKernels {
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   KernelModule module{context};
 
-  ~LoadedKernels() {
-    for (auto& [level, handle] : handles_) dlclose(handle);
-    for (int file : files_) close(file);
-  }
-
   /// Compiles what was added; a failure is a failed test.
   void load() {
     auto objects = module.compile();
@@ -73,25 +66,21 @@ class LoadedKernels {
         continue;
       }
       if (level == "x86-64-v4" && !__builtin_cpu_supports("x86-64-v4")) continue;
-      int fd = memfd_create(level.c_str(), MFD_CLOEXEC);
-      ASSERT_GE(fd, 0);
-      ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-      void* handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
-      ASSERT_NE(handle, nullptr) << dlerror();
-      files_.push_back(fd);  // closed, its path would become another object's, which dlopen would take for this one
-      handles_.emplace_back(level, handle);
+      auto object = MemoryObject::load(bytes);
+      ASSERT_TRUE(object) << to_string(object.error());
+      objects_.emplace_back(level, std::move(*object));
     }
-    ASSERT_FALSE(handles_.empty());
+    ASSERT_FALSE(objects_.empty());
   }
 
-  size_t levels() const { return handles_.size(); }
-  const std::string& level(size_t i) const { return handles_[i].first; }
+  size_t levels() const { return objects_.size(); }
+  const std::string& level(size_t i) const { return objects_[i].first; }
   KernelFunction function(size_t level, const std::string& name) const {
-    return reinterpret_cast<KernelFunction>(dlsym(handles_[level].second, name.c_str()));
+    return reinterpret_cast<KernelFunction>(objects_[level].second.symbol(name));
   }
 
-  /// Runs one use in every level, in `parts` pieces of its work range, with `symbols` for the extents, and as PTX, by as
-  /// many blocks. `check` is called after each.
+  /// Runs one use at every level, in `parts` pieces of its work range, with `symbols` for the extents, and as PTX, in as many
+  /// blocks. Calls `check` after each.
   void run(const KernelUse& use, std::vector<void*> buffers, const std::map<std::string, int64_t>& symbols, int parts,
            const std::function<void()>& check) {
     auto value_of = [&](const std::string& name) -> const int64_t* {
@@ -148,8 +137,7 @@ class LoadedKernels {
 
  private:
   std::optional<ptx::PtxModule> ptx_;
-  std::vector<std::pair<std::string, void*>> handles_;
-  std::vector<int> files_;
+  std::vector<std::pair<std::string, MemoryObject>> objects_;
 };
 
 }  // namespace sheaf::kernels

@@ -1,4 +1,4 @@
-// Scalar definitions of the nn dialect's training ops, as they stand in a program, against PyTorch's formulas.
+// Scalar definitions of the nn dialect's training ops, as they are in a program, against PyTorch's formulas.
 #include "ir/Nn/Nn.h"
 #include "runtime/base/philox.h"
 #include "tests/unit/codegen/loaded_kernels.h"
@@ -7,6 +7,7 @@
 #include "mlir/Parser/Parser.h"
 
 #include <cmath>
+#include <limits>
 
 namespace sheaf::kernels {
 namespace {
@@ -15,7 +16,7 @@ using mlir::OpBuilder;
 using mlir::ValueRange;
 using Loc = mlir::Location;
 
-/// The only element-wise op of a program as a kernel: a `?` is `batch`, operands that aren't read are left out.
+/// The only element-wise op of a program as a kernel: a `?` is `batch`, unread operands are left out.
 class OpKernel {
  public:
   /// `text`: `%y = nn.… : (…) -> …`, whose operands are `arguments` ("%x: tensor<?x4xf32>, …").
@@ -102,7 +103,7 @@ TEST(TrainingOps, TargetWeightsSmoothIgnoreAndRefuse) {
           [&] { EXPECT_EQ(std::vector<float>(q.begin(), q.begin() + 3), (std::vector<float>{0, 1, 0})); });
 }
 
-/// The mask belongs to an element's place in the whole batch, along whichever dimension that lies.
+/// The mask belongs to an element's position in the whole batch, whichever dimension that runs along.
 TEST(TrainingOps, DropoutMasksFollowThePlaceInTheBatch) {
   const double p = 0.3;
   int64_t step = 5, seed = 11;
@@ -132,7 +133,7 @@ TEST(TrainingOps, DropoutMasksFollowThePlaceInTheBatch) {
   });
 }
 
-/// With a mask along some dimensions alone, what differs in others is kept or dropped together.
+/// With a mask along only some dimensions, elements that differ in others are kept or dropped together.
 TEST(TrainingOps, DropoutMasksOfWholeRowsAndChannels) {
   const double p = 0.3;
   int64_t step = 5, seed = 11;
@@ -192,13 +193,13 @@ TEST(TrainingOps, RunningStatistics) {
   count.run({&batches, &next}, {}, [&] { EXPECT_EQ(next, 9); });
 }
 
-/// An optimiser's op on one element: operands that are read, then what comes out.
+/// An optimiser's op on one element: operands that are read, then the results.
 struct Update {
-  std::string operands;  ///< of tensor<1xf32>, but lr, c1, c2 (0-dimensional f32) and step (0-dimensional i64)
+  std::string operands;  ///< of tensor<1xf32>, except lr, c1, c2 (0-dimensional f32) and step (0-dimensional i64)
   std::string op, attributes;
   std::vector<float> values;
   double expected;
-  int64_t step = 0;  ///< where it is read, after the values
+  int64_t step = 0;  ///< if it is read, after the values
 };
 
 TEST(TrainingOps, OptimisersReadWhatTheirAttributesSay) {
@@ -293,8 +294,43 @@ TEST(TrainingOps, OptimisersReadWhatTheirAttributesSay) {
   }
 }
 
-/// What PyTorch works out in Python's double precision. A product of powers may be off by some 2^-52 from pow(): a float's
-/// last bit at most, where 1 - beta^step lies between two.
+/// torch.amp.GradScaler's rules, at their edges. Operands and results are compared to the bit.
+TEST(TrainingOps, LossScaling) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kMost = std::numeric_limits<float>::max();
+  const std::string scale = "growth_factor = 2.0 : f64, backoff_factor = 0.25 : f64, growth_interval = 3 : i64";
+  struct Case {
+    std::string text, attributes;
+    std::vector<float> values;
+    float expected;
+  };
+  const std::vector<Case> cases = {{"keep_unless_finite %a, %b unless %c", "", {2, 3, 0}, 3},
+                                   {"keep_unless_finite %a, %b unless %c", "", {2, 3, 1}, 2},
+                                   {"keep_unless_finite %a, %b unless %c", "", {2, kNan, 7}, 2},
+                                   {"loss_scale %a, %b, %c", scale, {8, 1, 0}, 8},
+                                   {"loss_scale %a, %b, %c", scale, {8, 2, 0}, 16},
+                                   {"loss_scale %a, %b, %c", scale, {8, 2, 5}, 2},
+                                   {"loss_scale %a, %b, %c", scale, {kMost, 2, 0}, kMost},  // it would be infinite
+                                   {"loss_scale %a, %b, %c", scale, {0x1p-149F, 0, 1}, 0},
+                                   {"growth_tracker %a, %b", "growth_interval = 3 : i64", {0, 0}, 1},
+                                   {"growth_tracker %a, %b", "growth_interval = 3 : i64", {2, 0}, 0},
+                                   {"growth_tracker %a, %b", "growth_interval = 3 : i64", {1, 2}, 0}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.text + " of " + std::to_string(one.values[0]));
+    std::string types;
+    for (size_t i = 0; i < one.values.size(); ++i) types += i == 0 ? "tensor<f32>" : ", tensor<f32>";
+    OpKernel op("%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>",
+                "%y = nn." + one.text + " {" + one.attributes + "} : (" + types + ") -> tensor<f32>");
+    std::vector<float> values = one.values;
+    std::vector<void*> buffers;
+    for (float& value : values) buffers.push_back(&value);
+    float y = 99;
+    buffers.push_back(&y);
+    op.run(buffers, {}, [&] { EXPECT_EQ(y, one.expected); });
+  }
+}
+
+/// What PyTorch computes in Python's double precision. A product of powers may differ from pow() by some 2^-52: at most a
+/// float's last bit, if 1 - beta^step is between two.
 TEST(TrainingOps, BiasCorrections) {
   for (const std::string text : {"0.0", "0.5", "0.9", "0.999", "0.9999999"}) {
     OpKernel op("%step: tensor<i64>",

@@ -1,4 +1,4 @@
-// One case for each kind of mistake, with its place and its words.
+// One case for each kind of mistake, with its place and its message.
 #include "model_text.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ TEST(Diagnostics, Values) {
          "",
          {"5:29: the value 'b' is used before the layer that makes it"}});
   check({{linear}, R"("outputs": ["1"])", {"7:13: there is no value '1'; expected one of 'x', '0'"}});
-  check({{R"({"type": "Add"})"}, "", {"5:1: 'other' of Add '0' is needed where there is one input"}});
+  check({{R"({"type": "Add"})"}, "", {"5:1: 'other' of Add '0' is needed with one input"}});
   check({{R"({"type": "LSTM", "input_size": 8, "hidden_size": 8, "inputs": ["x", "x"]})"},
          "",
          {"5:1: LSTM '0' takes 1 or 3 inputs, but has 2"}});
@@ -78,10 +78,10 @@ TEST(Diagnostics, Values) {
 TEST(Diagnostics, Names) {
   check({{R"({"name": "a", "type": "ReLU"})", R"({"name": "a", "type": "ReLU"})"},
          "",
-         {"6:10: the layer name 'a' stands twice"}});
+         {"6:10: the layer name 'a' appears twice"}});
   check({{R"({"name": "1", "type": "ReLU"})", R"({"type": "ReLU"})"},
          "",
-         {"6:1: the layer name '1' stands twice (a layer without a name is named by its position)"}});
+         {"6:1: the layer name '1' appears twice (a layer without a name is named by its position)"}});
   for (const char* name : {".b", "a.", "a..b"}) {
     check({{R"({"name": ")" + std::string(name) + R"(", "type": "ReLU"})"},
            "",
@@ -124,7 +124,7 @@ TEST(Diagnostics, DataParallel) {
   check(
       {{R"({"name": "p", "type": "DataParallel", "module": {"type": "Sequential", "layers": [{"type": "DataParallel", "module": {"type": "ReLU"}}]}})"},
        "",
-       {"5:83: a DataParallel stands inside DataParallel 'p': a replica has one device, so there is nothing "
+       {"5:83: a DataParallel is inside DataParallel 'p': a replica has one device, so there is nothing "
         "to split over"}});
   check({{R"({"name": "p", "type": "DataParallel", "device_ids": [1, 0], "module": {"type": "Identity", "device": "cuda:0"}})"},
          "",
@@ -174,7 +174,7 @@ TEST(Diagnostics, Document) {
   EXPECT_THAT(
       problems_in(
           R"({"sheaf": "1.0", "inputs": {"x": {"shape": ["batch", "batch"], "dtype": "int46"}}, "layers": [{"type": "ReLU"}]})"),
-      ElementsAre("1:54: \"batch\" stands twice in the shape of input 'x'",
+      ElementsAre("1:54: \"batch\" appears twice in the shape of input 'x'",
                   "1:73: unknown dtype 'int46'; did you mean 'int64'?"));
 }
 

@@ -127,6 +127,20 @@ TEST(Share, IsTiedToTheEndOfTheChainUnderItsFullName) {
   EXPECT_EQ(model.graph.layers.at(2).share.at("weight"), "a.module.weight");
 }
 
+TEST(Training, LossScale) {
+  const auto scale = [](const std::string& field) {
+    return accepted(model_with({R"({"type": "ReLU"})"},
+                               R"("training": {"targets": {"y": {"shape": ["batch", 8]}}, "loss": {"type": "MSELoss"},)"
+                               R"("optimizer": {"type": "SGD"})" +
+                                   field + "}"))
+        .training->loss_scale.dump();
+  };
+  EXPECT_EQ(scale(""), "null");
+  EXPECT_EQ(scale(R"(, "loss_scale": 128)"), "128.0");
+  EXPECT_EQ(scale(R"(, "loss_scale": {"init_scale": 8})"),
+            R"({"init_scale":8.0,"growth_factor":2.0,"backoff_factor":0.5,"growth_interval":2000})");
+}
+
 TEST(Training, DefaultsAreFilledIn) {
   Model model = accepted(model_with(
       {R"({"type": "ReLU"})"},

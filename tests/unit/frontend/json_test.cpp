@@ -60,7 +60,7 @@ TEST(Syntax, FaultsAreLocated) {
 TEST(Syntax, ADuplicateKeyIsRefusedAndTheRestIsStillChecked) {
   std::string text = model_with({R"(    {"type": "ReLU", "type": "Tanh", "inputs": ["y"]})"});
   EXPECT_THAT(problems_in(text),
-              ElementsAre("5:22: the key 'type' stands twice in this object", "5:49: there is no value 'y'; expected 'x'"));
+              ElementsAre("5:22: the key 'type' appears twice in this object", "5:49: there is no value 'y'; expected 'x'"));
 }
 
 TEST(Syntax, NestingAndSizeAreBounded) {

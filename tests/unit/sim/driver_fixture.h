@@ -1,4 +1,4 @@
-// Two virtual GPUs as their driver's tests use them: two streams each, memory, and what was found to be wrong.
+// Two virtual GPUs for their driver's tests: two streams each, memory, and reports of misuse.
 #pragma once
 
 #include "tests/sim/host_kernels.h"
@@ -35,7 +35,7 @@ class SimDriverTest : public ::testing::Test {
       for (int k = 0; k < 2; ++k) streams[i][k] = *driver->make_stream(i);
       modules[i] = *driver->load(i, "");
       functions[i] = *driver->function(i, modules[i], "add_one");
-      events[i] = *driver->make_event(i);
+      events[i] = *driver->make_event(i, false);
       x[i] = static_cast<char*>(*driver->allocate(i, kBytes));
       y[i] = static_cast<char*>(*driver->allocate(i, kBytes));
     }
@@ -44,7 +44,7 @@ class SimDriverTest : public ::testing::Test {
     for (size_t i = 0; i < kBytes / 4; ++i) host[i] = static_cast<int32_t>(i);
   }
 
-  /// `announced`: how many bytes of `to` watch() is told of.
+  /// `announced`: the bytes of `to` that watch() is told of.
   void add_one(int device, cuda::Stream stream, void* from, void* to, const char* what = "add one", size_t announced = kBytes) {
     const cuda::Access accesses[] = {{from, kBytes, false}, {to, announced, true}};
     driver->watch(stream, accesses, what);
@@ -58,7 +58,7 @@ class SimDriverTest : public ::testing::Test {
   void down(cuda::Stream stream, int device, void* from) {
     ASSERT_TRUE(driver->copy(stream, back, cuda::kHost, from, device, kAll));
   }
-  /// True when it is done; false when that cannot be.
+  /// True when it is done; false if it can't finish.
   bool synchronize(cuda::Stream stream) {
     for (int i = 0; i < 1000; ++i) {
       auto done = driver->done(stream);
@@ -70,7 +70,7 @@ class SimDriverTest : public ::testing::Test {
     }
     return false;
   }
-  /// Gives all back, and what was found by then.
+  /// Releases everything, and returns the reports so far.
   std::vector<std::string> finish() {
     for (int i = 0; i < 2; ++i) {
       for (int k = 0; k < 2; ++k) {

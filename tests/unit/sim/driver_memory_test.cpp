@@ -69,7 +69,7 @@ TEST_F(SimMemory, ReleasedWhileInUse) {
 
 TEST_F(SimMemory, WhatIsNotGivenBack) {
   (void)*driver->allocate(1, 100);
-  (void)*driver->make_event(0);
+  (void)*driver->make_event(0, false);
   (void)*driver->make_stream(0);
   (void)*driver->allocate_pinned(7);
   const auto all = finish();

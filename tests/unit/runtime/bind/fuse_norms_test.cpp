@@ -1,45 +1,10 @@
-// Which batch norms are joined with what stands around them, and which are not.
-#include "runtime/bind/fuse_norms.h"
-#include "runtime/plan/op_list.h"
+// Which batch norms are joined with their neighbours, and which are not.
+#include "tests/unit/runtime/bind/norm_steps.h"
 
 #include <gtest/gtest.h>
 
 namespace sheaf {
 namespace {
-
-/// Builds a program by value names; every value is a temporary of one place.
-class Steps {
- public:
-  int value(const std::string& name) {
-    for (size_t i = 0; i < program.values.size(); ++i) {
-      if (program.values[i].name == name) return static_cast<int>(i);
-    }
-    program.values.push_back({});
-    program.values.back().name = name;
-    return static_cast<int>(program.values.size()) - 1;
-  }
-  /// `layer`: a library operation, which its layer is called as, or with `pattern` a kernel.
-  StepId add(const std::string& layer, const std::vector<std::string>& roles, const std::vector<std::string>& inputs,
-             const std::vector<std::string>& outputs, const std::string& pattern = "") {
-    Step step;
-    step.op = pattern.empty() ? *op_from_name(layer) : Op::kernel;
-    step.layer = layer;
-    step.roles = roles;
-    for (const auto& input : inputs) step.inputs.push_back(value(input));
-    for (const auto& output : outputs) step.outputs.push_back(value(output));
-    if (!pattern.empty()) step.attributes["pattern"] = pattern;
-    program.steps.push_back(std::move(step));
-    return StepId(program.steps.size() - 1);
-  }
-  StepId norm(const std::string& x, const std::string& y) {
-    return add("batch_norm_train", {"x", "weight", "bias"}, {x, "w", "b"}, {y, y + ".mean", y + ".var"});
-  }
-  StepId norm_backward(const std::string& x, const std::string& y, const std::string& dy, const std::string& dx) {
-    return add("batch_norm_backward", {"x", "dy", "mean", "var", "weight"}, {x, dy, y + ".mean", y + ".var", "w"},
-               {dx, "dw", "db"});
-  }
-  Program program;
-};
 
 TEST(FuseNorms, ReluAndItsGradientJoinTheBatchNorm) {
   Steps steps;
@@ -49,7 +14,8 @@ TEST(FuseNorms, ReluAndItsGradientJoinTheBatchNorm) {
   const NormFusions fusions(steps.program);
   ASSERT_TRUE(fusions.at(norm));
   const Step& forward = fusions.at(norm)->step;
-  EXPECT_EQ(forward.outputs, (std::vector<int>{steps.value("y"), steps.value("n.mean"), steps.value("n.var"), kMask}));
+  EXPECT_EQ(forward.outputs,
+            (std::vector<int>{steps.value("y"), steps.value("n.mean"), steps.value("n.var"), left_by(norm, Left::mask)}));
   EXPECT_EQ(forward.attributes["activation"]["kind"], "relu");
   EXPECT_EQ(forward.fused, std::vector<std::string>{"relu"});
   EXPECT_EQ(fusions.covering(relu), fusions.at(norm));
@@ -59,7 +25,7 @@ TEST(FuseNorms, ReluAndItsGradientJoinTheBatchNorm) {
   const Step& backward = fusions.at(gradient)->step;
   EXPECT_EQ(backward.roles.back(), "workspace");
   EXPECT_EQ(backward.inputs, (std::vector<int>{steps.value("x"), steps.value("dy"), steps.value("n.mean"), steps.value("n.var"),
-                                               steps.value("w"), kMask}));
+                                               steps.value("w"), left_by(norm, Left::mask)}));
   EXPECT_EQ(backward.outputs.size(), 3U);
 }
 

@@ -1,4 +1,4 @@
-// The .plan format: what is written is read back, and what is wrong is refused with its place.
+// The .plan format: what is written is read back, and faults are refused with their place.
 #include "plan_document.h"
 
 #include "runtime/base/file.h"
@@ -21,7 +21,7 @@ TEST(PlanFile, IsReadBackAsItWasWritten) {
   const auto read = parse_plan("m.plan", text);
   ASSERT_TRUE(read) << to_string(read.error());
   EXPECT_EQ(serialize(*read), text);
-  // What serialize() might lose on both sides alike:
+  // Fields that serialize() might lose on both sides alike:
   EXPECT_EQ(read->objects, plan.objects);
   EXPECT_EQ(read->regions[0].device_ids, plan.regions[0].device_ids);
   EXPECT_EQ(read->regions[0].output_device, plan.regions[0].output_device);
@@ -117,10 +117,10 @@ TEST(PlanFile, RefusesKeysThatStandTwice) {
   std::string text = serialize(samples::sample_plan());
   const size_t at = text.find("\"op\":\"scatter\"");
   text.insert(at, "\"op\":\"scatter\",");
-  EXPECT_THAT(error_of(text), HasSubstr("the key 'op' stands twice"));
+  EXPECT_THAT(error_of(text), HasSubstr("the key 'op' appears twice"));
   // The same key in different objects is fine, whichever is open.
   EXPECT_THAT(error_of(R"({"a":{"b":1},"b":{"a":1,"c":[{"a":1},{"a":2}]},"c":1,"c":2})"),
-              HasSubstr("the key 'c' stands twice"));
+              HasSubstr("the key 'c' appears twice"));
 }
 
 TEST(PlanFile, NamesThePathOfWhatIsWrong) {

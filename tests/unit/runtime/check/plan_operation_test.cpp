@@ -1,4 +1,4 @@
-// The rules of operations, but for those of windows and of training: operands, attributes, and shapes as PyTorch has them.
+// The rules of operations, except those of windows and of training: operands, attributes, and shapes as in PyTorch.
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/check/plan_problem.h"
 #include "tests/unit/runtime/check/plan_samples.h"
@@ -38,7 +38,7 @@ TEST(PlanOperations, Linear) {
   refuse_step(one_step(Op::linear, operands, {y}, {{"bias", true}}), "no attribute 'bias'");
   Plan twice = one_step(Op::linear, operands, {y});
   twice.infer.steps[0].roles[3] = "bias";
-  refuse_step(twice, "stands twice");
+  refuse_step(twice, "appears twice");
   Plan integers = one_step(Op::linear, operands, {y});
   integers.infer.values[0].dtype = DType::int64;
   refuse_step(integers, "floating-point");
@@ -141,6 +141,20 @@ TEST(PlanOperations, View) {
   refuse_step(dtype, "dtype");
 }
 
+TEST(PlanOperations, NonfiniteCountsAnyNumberOfTensors) {
+  EXPECT_EQ(problem(one_step(Op::nonfinite, {{"x0", {batch(), 3}}}, {{}})), "");
+  Plan plan = one_step(Op::nonfinite, {{"x0", {batch(), 3}}, {"x1", {}}, {"x2", {0}}}, {{}});
+  plan.infer.values[1].dtype = DType::float16;
+  EXPECT_EQ(problem(plan), "");
+  plan.infer.values[1].dtype = DType::int64;
+  refuse_step(plan, "floating-point");
+  refuse_step(one_step(Op::nonfinite, {}, {{}}), "needs an operand 'x0'");
+  refuse_step(one_step(Op::nonfinite, {{"x", {3}}}, {{}}), "operand 0 must be 'x0', not 'x'");
+  refuse_step(one_step(Op::nonfinite, {{"x0", {3}}, {"x2", {3}}}, {{}}), "operand 1 must be 'x1', not 'x2'");
+  refuse_step(one_step(Op::nonfinite, {{"x0", {3}}}, {{1}}), "expected []");
+  refuse_step(one_step(Op::nonfinite, {{"x0", {3}}}, {{}}, {{"bias", true}}), "no attribute 'bias'");
+}
+
 TEST(PlanOperations, Print) {
   EXPECT_EQ(problem(one_step(Op::print, {{"x", {batch()}}, {"y", {3}}}, {{batch()}}, {{"text", "{0}"}})), "");
   refuse_step(one_step(Op::print, {{"x", {batch()}}}, {{3}}, {{"text", ""}}), "expected [batch]");
@@ -175,10 +189,31 @@ TEST(PlanOperations, Kernel) {
   EXPECT_EQ(problem(with("gpu_work", "5*batch")), "");
   refuse_step(with("gpu_work", "rows"), "unknown symbol 'rows'");
   refuse_step(with("grain", 0), "'grain'");
-  // Text: nested braces are what nlohmann's constructors read in more than one way.
+  // Text: nlohmann's constructors read nested braces in more than one way.
   EXPECT_EQ(problem(with("in_place", Json::parse("[[0,0]]"))), "");
   for (const char* bad : {"[[0,1]]", "[[1,0]]", "[[2,0]]", "[[0,0],[0,0]]", "[0,0]", "[[0]]", "[[-1,0]]", "\"x\"", "[[0,2]]"})
     refuse_step(with("in_place", Json::parse(bad)), "'in_place'");
+
+  // Another kernel that takes operand 1 in bf16.
+  const auto narrow = [&](const char* text) {
+    Plan plan = with("narrow", Json::parse(text));
+    plan.kernels.push_back({"n", "", 2, true, {}});
+    return plan;
+  };
+  EXPECT_EQ(problem(narrow(R"({"input": 1, "dtype": "bfloat16", "kernel": "n"})")), "");
+  for (const char* bad :
+       {R"({"input": 2, "dtype": "bfloat16", "kernel": "n"})", R"({"input": -1, "dtype": "bfloat16", "kernel": "n"})",
+        R"({"input": 1, "dtype": "float32", "kernel": "n"})", R"({"input": 1, "dtype": "bfloat16", "kernel": "k"})",
+        R"({"input": 1, "dtype": "bfloat16", "kernel": "l"})", R"({"input": 1, "dtype": "bfloat16"})",
+        R"([1, "bfloat16", "n"])", R"({"input": 1, "dtype": "bfloat16", "kernel": "n", "more": 1})"})
+    refuse_step(narrow(bad), "'narrow'");
+  Plan wide = narrow(R"({"input": 0, "dtype": "float16", "kernel": "n"})");
+  EXPECT_EQ(problem(wide), "");
+  wide.infer.values[0].dtype = DType::bfloat16;
+  refuse_step(wide, "'narrow'");
+  Plan fewer = narrow(R"({"input": 1, "dtype": "bfloat16", "kernel": "n"})");
+  fewer.kernels.back().extents = 1;
+  refuse_step(fewer, "'narrow'");
 
   Plan lookup = with("status", 1);
   lookup.infer.values[0].dtype = DType::int64;

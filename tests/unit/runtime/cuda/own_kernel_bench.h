@@ -1,12 +1,15 @@
-// Runs operations made of the project's own kernels on a virtual GPU.
+// Runs operations made of the project's own kernels on a virtual GPU, or on GPU 0 where the environment says SHEAF_OWN_KERNELS_ON=cuda (the GPU
+// suite's way).
 #pragma once
 
 #include "runtime/cuda/kernels/embedded.h"
+#include "runtime/cuda/nvidia_backend.h"
 #include "runtime/cuda/own_operations.h"
 #include "tests/sim/emulated_module.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -40,10 +43,23 @@ class OwnKernelTest : public testing::Test {
  protected:
   void SetUp() override {
     if (embedded_ptx().empty()) GTEST_SKIP() << "this build was made without nvcc";
-    sim::SimOptions options;
-    options.violation = [](const std::string& text) { ADD_FAILURE() << text; };
-    options.load = sim::emulated_module;
-    driver_ = std::make_unique<sim::SimDriver>(options);
+    const char* on = std::getenv("SHEAF_OWN_KERNELS_ON");
+    if (on && std::string(on) == "cuda") {
+#ifdef SHEAF_CUDA_BACKEND
+      auto backend = nvidia_backend();
+      ASSERT_TRUE(backend) << backend.error().message();
+      driver_ = &(*backend)->driver();
+      ASSERT_TRUE(driver_->make_current(0));
+#else
+      FAIL() << "this build has no CUDA backend";
+#endif
+    } else {
+      sim::SimOptions options;
+      options.violation = [](const std::string& text) { ADD_FAILURE() << text; };
+      options.load = sim::emulated_module;
+      virtual_ = std::make_unique<sim::SimDriver>(options);
+      driver_ = virtual_.get();
+    }
     auto opened = OwnKernels::open(*driver_, 0);
     ASSERT_TRUE(opened) << opened.error().message();
     kernels_ = *opened;
@@ -57,8 +73,8 @@ class OwnKernelTest : public testing::Test {
     if (stream_) driver_->destroy(stream_);
   }
 
-  /// What `inputs` and `outputs` hold after the operation; of an operation with `guard`, as the queue would launch it. Buffers
-  /// begin `shift` bytes behind what is aligned.
+  /// The contents of `inputs` and `outputs` after the operation; with `guard`, for an operation as the queue would launch it.
+  /// Buffers begin `shift` bytes after an aligned address.
   std::vector<Bytes> run(Operation& operation, const std::vector<Bytes>& inputs, const std::vector<Bytes>& outputs,
                          size_t scratch_bytes = 0, const int32_t* guard = nullptr, size_t shift = 0) {
     std::vector<void*> buffers;
@@ -114,7 +130,7 @@ class OwnKernelTest : public testing::Test {
     return *memory;
   }
 
-  std::unique_ptr<sim::SimDriver> driver_;
+  Driver* driver_ = nullptr;
   std::shared_ptr<OwnKernels> kernels_;
   Stream stream_ = nullptr;
 
@@ -149,6 +165,7 @@ class OwnKernelTest : public testing::Test {
   }
 
  private:
+  std::unique_ptr<sim::SimDriver> virtual_;
   std::vector<void*> allocated_;
   int32_t* flag_ = nullptr;
 };

@@ -18,10 +18,10 @@ class OwnPooling : public OwnKernelTest {
     auto values = digits(element_count(x), 1);
     for (size_t i = 0; with_nan && i < values.size(); i += 11) values[i] = std::nan("");
     const auto dy = digits(element_count(y), 2);
-    // By definition: the first of the greatest, NaN before all (of several, the last: PyTorch's loop).
+    // By definition: the first of the greatest, NaN above all (of several, the last: PyTorch's loop).
     std::vector<double> wanted(dy.size()), wanted_dx(values.size(), 0.0);
     const int64_t plane_x = volume(c.x), plane_y = volume(c.y);
-    for (int64_t plane = 0; plane < kImages * kChannels; ++plane) {
+    for (int64_t plane = 0; plane < kImages * c.channels; ++plane) {
       outputs(c, [&](const Sizes& o, int64_t at) {
         double greatest = -std::numeric_limits<double>::infinity();
         int64_t where = -1;
@@ -68,7 +68,7 @@ class OwnPooling : public OwnKernelTest {
     const auto values = digits(element_count(x), 3), dy = digits(element_count(y), 4);
     std::vector<double> wanted(dy.size(), 0.0), wanted_dx(values.size(), 0.0);
     const int64_t plane_x = volume(c.x), plane_y = volume(c.y);
-    for (int64_t plane = 0; plane < kImages * kChannels; ++plane) {
+    for (int64_t plane = 0; plane < kImages * c.channels; ++plane) {
       outputs(c, [&](const Sizes& o, int64_t at) {
         const double divisor = divisor_of(c, o);
         window(c, o, [&](int64_t i) {
@@ -127,7 +127,7 @@ TEST_F(OwnPooling, MaximumWithDilation) {
   }
 }
 
-// More than 256 places in a window take wider words in the workspace.
+// More than 256 places in a window need wider words in the workspace.
 TEST_F(OwnPooling, MaximumOverLargeWindows) {
   const Case c = Case{.x = {1, 20, 19}, .kernel = {1, 18, 17}, .stride = {1, 1, 1}, .padding = {0, 0, 0}}.sized();
   check_max<float>(c, DType::float32, false, false);
@@ -161,6 +161,28 @@ TEST_F(OwnPooling, AdaptiveAverageAndItsGradient) {
   check_average<BFloat16>(c, DType::bfloat16, true);
 }
 
+// Channels last that fill vectors of 16 bytes: bf16 and f16 by eight, f32 by four.
+TEST_F(OwnPooling, VectorsOfChannels) {
+  for (const int64_t channels : {8, 24}) {
+    for (Case c : cases()) {
+      c.channels = channels;
+      check_max<float>(c, DType::float32, true, false);
+      check_max<BFloat16>(c, DType::bfloat16, true, true);
+      check_max<_Float16>(c, DType::float16, true, true);
+      check_average<float>(c, DType::float32, true);
+      check_average<BFloat16>(c, DType::bfloat16, true);
+      c.count_include_pad = false;
+      check_average<_Float16>(c, DType::float16, true);
+    }
+  }
+  Case c = Case{.x = {1, 9, 8}, .stride = {1, 2, 3}, .dilation = {1, 2, 3}, .channels = 8}.sized();
+  check_max<BFloat16>(c, DType::bfloat16, true, true);
+  c = Case{.x = {1, 20, 19}, .kernel = {1, 18, 17}, .stride = {1, 1, 1}, .padding = {0, 0, 0}, .channels = 8}.sized();
+  check_max<BFloat16>(c, DType::bfloat16, true, false);
+  c = Case{.y = {1, 3, 4}, .adaptive = true, .channels = 8};
+  check_average<BFloat16>(c, DType::bfloat16, true);
+}
+
 TEST_F(OwnPooling, PlannedWithoutADevice) {
   const Case c = cases()[0];
   const TestStep step(Op::max_pool, {"x"}, {tensor_of(c, c.x, DType::float32, true)},
@@ -169,6 +191,19 @@ TEST_F(OwnPooling, PlannedWithoutADevice) {
   EXPECT_EQ(prepared.executable, nullptr);
   EXPECT_TRUE(is_channels_last(prepared.outputs[0]));
   EXPECT_EQ(prepared.implementation, "pooling kernel, channels last");
+  EXPECT_EQ(prepared.reason, "the project's own kernel: a test");  // three channels
+}
+
+TEST_F(OwnPooling, TakesVectorsWhereChannelsFillThem) {
+  for (const bool last : {false, true}) {
+    Case c = cases()[0];
+    c.channels = 8;
+    const TestStep step(Op::max_pool, {"x"}, {tensor_of(c, c.x, DType::bfloat16, last)},
+                        {tensor_of(c, c.y, DType::bfloat16, false)}, c.attributes(false));
+    const Prepared prepared = prepare_own_pooling(step.request(), kernels_, "a test");
+    EXPECT_EQ(prepared.reason, std::string("the project's own kernel: a test") + (last ? "; by vectors of 8 channels" : ""));
+    EXPECT_EQ(dynamic_cast<const Operation&>(*prepared.executable).operand_alignment, last ? 16u : 1u);
+  }
 }
 
 TEST_F(OwnPooling, RefusesAForeignWorkspace) {

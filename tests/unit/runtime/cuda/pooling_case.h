@@ -16,7 +16,7 @@ struct Case {
   int spatial = 2;
   Sizes x{1, 7, 6}, kernel{1, 3, 2}, stride{1, 2, 2}, padding{0, 1, 1}, dilation{1, 1, 1}, y{1, 1, 1};
   bool ceil_mode = false, count_include_pad = true, adaptive = false;
-  int64_t divisor = 0;
+  int64_t divisor = 0, channels = 3;  // 3 fill no vectors
 
   /// The sizes of y by PyTorch's rule.
   Case sized() const {
@@ -38,10 +38,10 @@ struct Case {
   }
 };
 
-inline constexpr int64_t kImages = 2, kChannels = 3;
+inline constexpr int64_t kImages = 2;
 
 inline std::vector<int64_t> dims_of(const Case& c, const Sizes& sizes) {
-  std::vector<int64_t> dims = {kImages, kChannels};
+  std::vector<int64_t> dims = {kImages, c.channels};
   for (const int64_t size : c.last(sizes)) dims.push_back(size);
   return dims;
 }
@@ -88,14 +88,14 @@ void outputs(const Case& c, const Body& body) {
 
 inline int64_t volume(const Sizes& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
-/// Elements in the order of the dims as they lie in the tensor's format, and back.
+/// Elements in the order of the dims as the tensor's format stores them, and back.
 template <typename T>
 Bytes laid(const TensorSpec& tensor, const std::vector<double>& values, bool back = false, const Bytes& from = {}) {
   const auto strides = strides_of(tensor);
-  const int64_t plane = element_count(tensor) / (kImages * kChannels);
+  const int64_t channels = tensor.dims[1], plane = element_count(tensor) / (kImages * channels);
   Bytes bytes = back ? Bytes(values.size() * sizeof(double)) : Bytes(tensor.bytes);
   for (int64_t i = 0; i < element_count(tensor); ++i) {
-    const int64_t position = i % plane, channel = i / plane % kChannels, image = i / plane / kChannels;
+    const int64_t position = i % plane, channel = i / plane % channels, image = i / plane / channels;
     const int64_t at = image * strides[0] + channel * strides[1] + position * strides.back();
     if (back) {
       T value;

@@ -1,4 +1,5 @@
 // Queues of GPUs on virtual ones: copies of all sizes between all memories happen in the order of the calls.
+#include "runtime/cuda/backend_state.h"
 #include "tests/sim/strict_machine.h"
 
 #include <gmock/gmock.h>
@@ -164,7 +165,7 @@ TEST_P(Queues, RecordedCopiesAreReplayed) {
     ASSERT_TRUE(queues[0]->synchronize());
     EXPECT_EQ(got, values);
   }
-  // What cannot be recorded is said at the end, and the queue goes on.
+  // Work that cannot be recorded is reported at the end, and the queue goes on.
   ASSERT_TRUE(queues[0]->begin_recording());
   queues[0]->copy(memories[0].data, host[0].data(), {500, 1, 0, 0});
   auto refused = queues[0]->end_recording();
@@ -189,6 +190,24 @@ TEST_P(Queues, AFailureIsKeptAndNamed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Queues, ::testing::Range(1U, 4U));
+
+TEST(Patience, NobodySleepsTowardsTheEndOfAStep) {
+  using namespace std::chrono_literals;
+  using Clock = Patience::Clock;
+  const Clock::time_point begin = Clock::now();
+  const auto sleeps = [&](Clock::duration after, const Patience::Expected& expected) {
+    return Patience::sleep(begin, begin + after, expected);
+  };
+  EXPECT_EQ(sleeps(1ms, {}), 0us);
+  EXPECT_EQ(sleeps(10ms, {}), 50us) << "nothing is known of the work";
+  const auto expected = Patience::Expected::of(begin, 100ms);
+  EXPECT_EQ(sleeps(1ms, expected), 0us);
+  EXPECT_EQ(sleeps(50ms, expected), 50us);
+  EXPECT_EQ(sleeps(79'990us, expected), 10us) << "no longer than until the last fifth";
+  EXPECT_EQ(sleeps(80ms, expected), 0us);
+  EXPECT_EQ(sleeps(120ms, expected), 0us);
+  EXPECT_EQ(sleeps(150ms, expected), 50us) << "it takes longer than ever";
+}
 
 }  // namespace
 }  // namespace sheaf::cuda

@@ -16,7 +16,7 @@ using testing::StartsWith;
 
 class Safetensors : public DataFiles {
  protected:
-  /// A file with this header and so many bytes of data.
+  /// A file with this header and that many bytes of data.
   std::string file(const std::string& header, size_t data) const {
     const uint64_t size = header.size();
     return write("w.safetensors", std::string(reinterpret_cast<const char*>(&size), 8) + header + std::string(data, 'd'));
@@ -117,7 +117,7 @@ TEST_F(Safetensors, RefusesHeadersThatAreWrong) {
   EXPECT_THAT(error_of(" " + one(good), 8), HasSubstr("not a JSON object"));
   EXPECT_THAT(error_of("[]", 8), HasSubstr("not a JSON object"));
   EXPECT_THAT(error_of("{", 8), HasSubstr("its header"));
-  EXPECT_THAT(error_of("{\"a\":" + good + ",\"a\":" + good + "}", 8), HasSubstr("stands twice"));
+  EXPECT_THAT(error_of("{\"a\":" + good + ",\"a\":" + good + "}", 8), HasSubstr("appears twice"));
   EXPECT_THAT(error_of("{\"a\":" + good + ",\"b\":" + good + "}", 8), HasSubstr("within another one"));
   EXPECT_THAT(error_of("{\"a\":" + good + R"(,"b":{"dtype":"U8","shape":[1],"data_offsets":[9,10]}})", 10),
               HasSubstr("behind a hole"));

@@ -1,4 +1,4 @@
-// What asynchronous lanes hand over, and what becomes of a run when a device is lost.
+// What asynchronous lanes hand over, and what happens to a run when a device is lost.
 #include "noted_lanes.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ TEST(HandOver, SegmentsEndAtWaitsSignalsAndWhatCannotBeRecorded) {
     second.take();
     ASSERT_TRUE(executor->run(nullptr));
   }
-  // One launch by itself is launched.
+  // A single launch is launched directly.
   EXPECT_THAT(first.take(), ElementsAre("begin", "replay a b", "record e0", "c", "d", "replay e f", "synchronize"));
   EXPECT_THAT(second.take(), ElementsAre("begin", "wait e0", "replay x y", "synchronize"));
 }
@@ -77,7 +77,7 @@ TEST(HandOver, TimedRunsAndThoseOneByOneReplayNothing) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(executor->run(nullptr));
   queue.take();
   OperationTimes times[3];
-  OperationTimes* const of_lanes[] = {times};
+  const LaneTimes of_lanes[] = {{times}};
   ASSERT_TRUE(executor->run(nullptr, of_lanes));
   EXPECT_THAT(queue.take(), ElementsAre("begin", "a", "merged2", "synchronize"));
   EXPECT_GE(times[1].done, times[0].done);
@@ -174,7 +174,7 @@ TEST(HandOver, WhoCommitsOnAnotherLaneWaitsUntilItIsKnown) {
       queue.take();
       EXPECT_EQ(executor->run(nullptr), !fails);
     }
-    // The event is waited for on the host, and what was not committed was not recorded either.
+    // The host waits for the event, and what was not committed was not recorded either.
     if (fails) {
       EXPECT_THAT(queue.take(), ElementsAre("begin", "a", "c", "synchronize"));
     } else {

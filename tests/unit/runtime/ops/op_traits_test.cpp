@@ -1,4 +1,4 @@
-// Each operation has one row; what rows say of each other holds.
+// Each operation has one row, and cross-references between rows hold.
 #include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 TEST(OpTraits, EachOperationHasOneRow) {
   std::map<Op, int> rows;
-  for (const auto family : {movements(), linear_ops(), convolutions(), normalizations(), poolings(), recurrent_ops()})
+  for (const auto family : {movements(), linear_ops(), convolutions(), normalizations(), poolings(), recurrent_ops(), counts()})
     for (const OpTraits& row : family) ++rows[row.op];
   for (size_t i = 0; i < kOps; ++i) {
     const Op op = static_cast<Op>(i);

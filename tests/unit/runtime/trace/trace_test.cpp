@@ -1,4 +1,4 @@
-// Traces of inference: what a file holds, how much of it is kept, what a trace survives.
+// Traces of inference: what a file holds, how much of it is kept, what a trace outlives.
 #include "runtime/plan/op_list.h"
 #include "trace_file.h"
 
@@ -176,7 +176,7 @@ TEST(Trace, TheLimitHoldsOverSeveralSessions) {
 
 TEST(Trace, OneAfterAnotherEvenInTheSamePlace) {
   BoundRun run = BoundRun::of(three_layers(), "cpu:0,cpu:1", 5);
-  for (int i = 0; i < 20; ++i) {  // an allocator gives the same place again
+  for (int i = 0; i < 20; ++i) {  // an allocator may return the same address again
     const auto trace = std::make_shared<Trace>();
     run.step(trace);
     run.step(nullptr);
@@ -217,6 +217,56 @@ TEST(Trace, QueuesThatWorkLaterShowWhatTheyAreHanded) {
   ASSERT_FALSE(slices.empty());
   EXPECT_EQ(slices.back()["name"], "synchronize");
   EXPECT_GT(slices.back()["dur"].get<double>(), 0);
+}
+
+/// What takes 20 ms on the device shows 20 ms there, though it is handed over in no time.
+TEST(Trace, DevicesThatTellShowWhenTheyDidTheWork) {
+  sim::MachineOptions options = sim::strict();
+  options.driver.seconds = [](const std::string& what) {
+    return what.starts_with("layer 'fc2") ? 20e-3 : what.starts_with("copy of") ? 1e-3 : 0;
+  };
+  sim::SimMachine machine(options);
+  const auto trace = std::make_shared<Trace>();
+  {
+    BoundRun run = BoundRun::of(three_layers(), machine.list("cuda:0,cuda:1"), 5);
+    for (int i = 0; i < 3; ++i) run.step(trace);
+  }
+  const TraceFile file(trace->json());
+  for (const char* device : {"cuda:0", "cuda:1"}) {
+    const auto steps = file.slices_on("steps");
+    size_t layers = 0;
+    for (const Json& slice : file.slices_on(device)) {
+      if (slice["cat"] == "wait" || !slice["name"].get<std::string>().starts_with("fc2")) continue;
+      EXPECT_NEAR(slice["dur"].get<double>(), 20e3, 10) << slice;
+      const Json& step = steps[layers++];
+      EXPECT_GE(slice["ts"].get<double>(), step["ts"].get<double>() - 1e3);
+      EXPECT_LE(slice["ts"].get<double>() + 20e3, step["ts"].get<double>() + step["dur"].get<double>() + 1e3);
+    }
+    EXPECT_EQ(layers, 3U) << device;
+    for (const Json& slice : file.slices_on(device + std::string(" (handing over)"))) {
+      if (slice["name"] == "synchronize") EXPECT_GT(slice["dur"].get<double>(), 15e3) << "the host waits for the device";
+    }
+  }
+  const auto profiles = trace->profiles();
+  ASSERT_EQ(profiles.size(), 1U);
+  double seconds = 0;
+  for (const OperationProfile& layer : by_layer(profiles[0]))
+    if (layer.layer.starts_with("fc2")) seconds += layer.seconds;
+  EXPECT_NEAR(seconds, 40e-3, 1e-4) << "of two replicas";
+}
+
+TEST(Trace, ProfilersGetTheNamesOfOperations) {
+  sim::SimMachine machine(sim::strict());
+  {
+    BoundRun run = BoundRun::of(three_layers(), machine.list("cuda:0"), 5);
+    for (int i = 0; i < 3; ++i) run.step(nullptr);
+  }
+  const auto ranges = machine.driver().ranges();
+  ASSERT_TRUE(ranges.contains("run on cuda:0"));
+  EXPECT_EQ(ranges.at("run on cuda:0"), 3);
+  EXPECT_TRUE(ranges.contains("layer 'fc3', operation linear"));
+  EXPECT_TRUE(std::ranges::any_of(
+      ranges, [](const auto& range) { return range.first.find("recorded operations, from") != std::string::npos; }));
 }
 
 TEST(Trace, AFileIsWrittenWholeOrNotAtAll) {

@@ -1,11 +1,12 @@
-// A learner without a model: one weight, whose steps depend on all that a real step depends on, so that any row,
-// step number, seed or learning rate out of place changes its bits.
+// A learner without a model: one weight, whose steps depend on everything that a real step depends on, so that any misplaced
+// row, step number, seed or learning rate changes its bits.
 #pragma once
 
 #include "runtime/training/checkpoint.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -53,14 +54,24 @@ class FakeLearner : public Learner {
   int64_t nan_at = 0;
   std::vector<double> rates;  ///< learning rates of the steps
   std::vector<int64_t> row_counts;
+  int came_ahead = 0;  ///< steps whose batch the step before was given
 
   explicit FakeLearner(uint64_t seed = 0) {
     progress_.lr = 0.125;
     progress_.seed = seed;
   }
 
-  Result<float> step(int64_t rows, std::span<const void* const> buffers) override {
+  Result<float> step(int64_t rows, std::span<const void* const> buffers, std::span<const void* const> next) override {
     EXPECT_EQ(buffers.size(), 2U);
+    // The next batch, where it was given, is the one that comes, and was there already.
+    if (!next_.empty()) {
+      EXPECT_TRUE(std::ranges::equal(buffers, next_) && rows == next_rows_);
+      EXPECT_EQ(std::memcmp(buffers[0], next_x_.data(), next_x_.size() * sizeof(float)), 0);
+      ++came_ahead;
+    }
+    next_.assign(next.begin(), next.end());
+    next_rows_ = rows;
+    if (!next.empty()) next_x_.assign(static_cast<const float*>(next[0]), static_cast<const float*>(next[0]) + 2 * rows);
     const auto* x = static_cast<const float*>(buffers[0]);
     const auto* label = static_cast<const int64_t*>(buffers[1]);
     float loss = 0;
@@ -74,6 +85,7 @@ class FakeLearner : public Learner {
     weight -= static_cast<float>(learning_rate()) * 0.01F * velocity;
     return loss;
   }
+  void forget_next() override { next_.clear(); }
   Result<std::string> first_not_finite(int64_t, std::span<const void* const>) override { return std::string("net.conv1"); }
   TrainingProgress& progress() override { return progress_; }
   double learning_rate() const override { return progress_.lr * std::pow(0.5, static_cast<double>(progress_.epochs)); }
@@ -87,6 +99,9 @@ class FakeLearner : public Learner {
   }
 
  private:
+  std::vector<const void*> next_;
+  int64_t next_rows_ = 0;
+  std::vector<float> next_x_;
   TrainingProgress progress_;
 };
 

@@ -1,4 +1,4 @@
-// The order of rows, and batches made ahead.
+// The order of rows, and batches prepared ahead.
 #include "runtime/training/shuffle.h"
 #include "tests/unit/runtime/training/fake_learner.h"
 
@@ -66,7 +66,7 @@ std::vector<Taken> take_all(const Dataset& data, const LoaderOptions& options, i
     Taken taken{batch->epoch, batch->position, {}};
     const auto* x = static_cast<const float*>(batch->buffers[0]);
     const auto* label = static_cast<const int64_t*>(batch->buffers[1]);
-    // A loader that runs on into the batch at hand would be caught here.
+    // This would reveal a loader that runs on into the current batch.
     if (slow_every > 0 && all.size() % static_cast<size_t>(slow_every) == 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     for (int64_t i = 0; i < batch->rows; ++i) {
@@ -203,6 +203,29 @@ TEST(Loader, AReadyBatchTakesNoWait) {
 }
 
 // Rows along dimension 1, as sequences have them, and a tensor without rows.
+TEST(Loader, TheNextBatchCanBeSeenOnceItIsReady) {
+  const Dataset data = numbered_rows(10);
+  LoaderOptions options;
+  options.batch_size = 4;
+  options.batches = 3;
+  auto loader = BatchLoader::start(data, options);
+  ASSERT_TRUE(loader);
+  ASSERT_TRUE((*loader)->next());
+  std::span<const void* const> seen;
+  for (int i = 0; i < 5000 && seen.empty(); ++i) {
+    seen = (*loader)->next_if_ready(4);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ASSERT_FALSE(seen.empty());
+  EXPECT_TRUE((*loader)->next_if_ready(2).empty()) << "it has other rows";
+  auto next = (*loader)->next();
+  ASSERT_TRUE(next && *next);
+  EXPECT_TRUE(std::ranges::equal((*next)->buffers, seen));
+  EXPECT_TRUE((*loader)->next_if_ready(4).empty()) << "the last has two rows";
+  ASSERT_TRUE((*loader)->next());
+  EXPECT_TRUE((*loader)->next_if_ready(2).empty()) << "there are no more";
+}
+
 TEST(Dataset, RowsAlongAnyDimension) {
   auto sequence = make_tensor(DType::float32, {2, 4, 3});
   auto fixed = make_tensor(DType::int32, {2});

@@ -22,6 +22,19 @@ LoopSettings settings_of(int64_t steps, int64_t batch = 4) {
   return settings;
 }
 
+/// Batches of four and a last one of two: the step before has the next one where both have as many rows and it is ready, which is
+/// soon so if steps take time.
+TEST(Loop, GivesAStepTheNextBatchToo) {
+  const Dataset data = numbered_rows(10);
+  FakeLearner learner;
+  LoopState state;
+  LoopHooks hooks = no_hooks();
+  hooks.step = [&](const StepRecord&) { return std::this_thread::sleep_for(std::chrono::milliseconds(5)), Result<void>(); };
+  ASSERT_TRUE(train(learner, data, settings_of(30), hooks, state));
+  EXPECT_GT(learner.came_ahead, 0);
+  EXPECT_LE(learner.came_ahead, 10) << "one of each epoch's three";
+}
+
 TEST(Loop, CountsStepsEpochsAndRows) {
   const Dataset data = numbered_rows(10);
   FakeLearner learner;
@@ -154,10 +167,10 @@ TEST(EpochHistory, IsBoundedAndSpreadEvenly) {
   EXPECT_EQ(history.seconds(), 5000);
 }
 
-/// A run that saves its checkpoint to a folder, and may be stopped by the step that `stop_after` names.
+/// A run that saves its checkpoint to a folder; the step that `stop_after` names may stop it.
 class Resumes : public Folder {
  protected:
-  /// What is left of a run: the losses of its steps from the beginning, and its weight.
+  /// The results of a run: the losses of its steps from the beginning, and its weight.
   struct Left {
     std::vector<double> losses;
     float weight = 0, velocity = 0;

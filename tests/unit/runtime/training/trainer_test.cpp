@@ -36,7 +36,7 @@ TEST(LearningRate, IsPyTorchs) {
   const Json multi = {{"type", "MultiStepLR"}, {"milestones", {2, 5, 5}}, {"gamma", 0.1}};
   EXPECT_DOUBLE_EQ(rate(multi, 1, 1), 1);
   EXPECT_DOUBLE_EQ(rate(multi, 1, 2), 0.1);
-  EXPECT_NEAR(rate(multi, 1, 5), 0.001, 1e-15) << "a milestone that stands twice counts twice";
+  EXPECT_NEAR(rate(multi, 1, 5), 0.001, 1e-15) << "a milestone that appears twice counts twice";
   const Json cosine = {{"type", "CosineAnnealingLR"}, {"T_max", 4}, {"eta_min", 0.1}};
   EXPECT_DOUBLE_EQ(rate(cosine, 1.1, 0), 1.1);
   EXPECT_DOUBLE_EQ(rate(cosine, 1.1, 2), 0.6);
@@ -153,7 +153,7 @@ TEST(LearningRate, GoesOnWithEpochsOrSteps) {
   EXPECT_DOUBLE_EQ(learning_rate(plan, 1, {.epochs = 1, .steps = 3}), 0.125);
 }
 
-/// A program that shows what its settings are: they become buffers' values.
+/// A program that reveals its settings: they become buffers' values.
 Model settings_model() {
   PlanBuilder b;
   b.plan.training = {{"optimizer", {{"type", "Adam"}, {"lr", 0.5}}},

@@ -1,9 +1,13 @@
-// A world of processes: messages, what all ranks do together, and failures.
+// A world of processes: messages, operations of all ranks together, and failures.
 #include "tests/unit/runtime/world/threads_as_ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <semaphore>
 
 namespace sheaf {
@@ -39,6 +43,33 @@ TEST(ProcessWorld, AnEngineThatWaitsForARankThatNeverComesIsGivenUp) {
       ProcessWorld::kSilence, std::chrono::milliseconds(50));
   ASSERT_FALSE(opened);
   EXPECT_THAT(opened.error().message(), HasSubstr("not all of them have come within 0.05 s"));
+}
+
+TEST(ProcessWorld, AProcessBesideThisOneThatIsStoppedIsNotWaitedFor) {
+  const pid_t stopped = fork();
+  if (stopped == 0) {
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(stopped, &status, WUNTRACED), stopped);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  const pid_t waits = fork();  // this process is the launcher of both
+  if (waits == 0) {
+    static std::binary_semaphore never(0);
+    const auto opened = ProcessWorld::open(
+        [](std::string&) -> Messages* {
+          never.acquire();
+          return nullptr;
+        },
+        std::chrono::milliseconds(200), std::chrono::seconds(20));
+    const std::string wanted = "process " + std::to_string(stopped) + " has been stopped for 0.2 s";
+    _exit(!opened && opened.error().message().find(wanted) != std::string::npos ? 0 : 1);
+  }
+  EXPECT_EQ(waitpid(waits, &status, 0), waits);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  kill(stopped, SIGKILL);
+  EXPECT_EQ(waitpid(stopped, &status, 0), stopped);
 }
 
 TEST(ProcessWorld, ABroadcastReachesAllFromAnyRank) {

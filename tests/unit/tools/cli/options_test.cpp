@@ -1,4 +1,4 @@
-// The command line's options: parsing, what is said about a wrong one, and help.
+// The command line's options: parsing, messages about wrong ones, and help.
 #include "tools/cli/options.h"
 
 #include <gmock/gmock.h>
@@ -87,8 +87,7 @@ TEST(Options, AnExtensionOfAnotherFormatIsRefused) {
     auto options = made.parse(std::vector<std::string>{"--plot", file});
     return options ? std::string() : to_string(options.error());
   };
-  EXPECT_EQ(refusal("p.png"),
-            "error: option '--plot' 'p.png': what is written isn't .png; expected a name that ends in '.svg'");
+  EXPECT_EQ(refusal("p.png"), "error: option '--plot' 'p.png': the output isn't .png; expected a name that ends in '.svg'");
   EXPECT_THAT(refusal("a/b.NPY"), HasSubstr("isn't .npy"));
   for (const char* file : {"p.svg", "P.SVG", "p", "p.out", "a.png/p", "/dev/stdout", ".png/x", "a.b.c"})
     EXPECT_EQ(refusal(file), "") << file;
