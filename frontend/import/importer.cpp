@@ -173,8 +173,8 @@ void Importer::declare_layer_parameters(const Layer& layer) {
   if (!type || !type->parameters) return;
   for (const auto& own : type->parameters(layer.arguments)) {
     if (layer.share.count(own.name)) continue;
-    Parameter parameter{frontend::full_parameter_name(layer.path, own.name), own.dtype, own.shape,
-                        own.buffer || !layer.trainable};
+    Parameter parameter{
+        frontend::full_parameter_name(layer.path, own.name), own.dtype, own.shape, own.buffer || !layer.trainable, {}};
     parameter.constant = own.data.has_value();
     if (own.data) parameter.init = {{"type", "data"}, {"data", *own.data}};
     else if (own.buffer) parameter.init = {{"type", "constant"}, {"value", own.fill}};

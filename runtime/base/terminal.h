@@ -10,11 +10,11 @@ namespace sheaf {
 /// Escape sequences for parts of a text. All are empty if colours aren't wanted, so that printing code need not
 /// check.
 struct Palette {
-  std::string_view error, warning, note;  ///< the word that begins a diagnostic
-  std::string_view caret;                 ///< what points into a line of a file
-  std::string_view heading;               ///< of a table or a section
-  std::string_view name;                  ///< an option or a verb where it is explained
-  std::string_view reset;
+  std::string_view error = {}, warning = {}, note = {};  ///< the word that begins a diagnostic
+  std::string_view caret = {};                           ///< what points into a line of a file
+  std::string_view heading = {};                         ///< of a table or a section
+  std::string_view name = {};                            ///< an option or a verb where it is explained
+  std::string_view reset = {};
 
   /// `text` in one of the colours above.
   std::string paint(std::string_view colour, std::string_view text) const;

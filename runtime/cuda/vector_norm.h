@@ -22,7 +22,7 @@ struct StatisticsCall {
   int64_t channels = 0, values = 0;
   float eps = 0;
   MemoryRef sums, x_bias, weight, bias;
-  MemoryRef mean, var, moments, factors;
+  MemoryRef mean, var, moments = {}, factors = {};
 };
 KernelCall statistics_call(OwnKernels& kernels, const StatisticsCall& made);
 

@@ -22,7 +22,7 @@ struct SourceRequest {
   DType dtype = DType::float32;
   std::vector<int64_t> shape;  ///< -1 for the batch, which occurs at most once
   uint64_t seed = 0;           ///< of random:ROWS
-  RandomRange random;
+  RandomRange random = {};
   /// Receives notes about data that is accepted, located at its file; null: nobody listens.
   void (*note)(const Diagnostic&) = nullptr;
 };

@@ -56,7 +56,7 @@ struct LaneSegment {
   bool commits = false;         ///< some of them do
   bool seen = false;            ///< they have been run once
   /// By the inputs' memory in use (LaneProgram::second); the second is empty where nothing comes ahead.
-  std::unique_ptr<RecordedWork> work[2];
+  std::unique_ptr<RecordedWork> work[2] = {};
 };
 
 /// A slot whose address lies in one of the two memories of an input, and the same place in the other.

@@ -48,7 +48,8 @@ TEST_P(DeviceContract, WhatItDoesNotSupportIsAnErrorOfTheLayer) {
   step.location = {"m.json", 7, 3};
   const Plan plan;
   const std::vector<TensorSpec> operands = {plain_tensor(DType::float32, {2})};
-  const auto prepared = prepare_on(*device, {step, plan, operands, operands});
+  const auto prepared =
+      prepare_on(*device, {.step = step, .plan = plan, .inputs = operands, .outputs = operands, .constant = {}});
   ASSERT_FALSE(bool(prepared));
   EXPECT_TRUE(to_string(prepared.error()).starts_with("m.json:7:3: error: layer 'net.fc': operation 'scatter': "))
       << to_string(prepared.error());

@@ -15,7 +15,7 @@ struct Link {
   double seconds = 0;   ///< a message's travel time, however short it is
   double occupies = 0;  ///< the share of a device's time that a transfer takes from its computation: 1 if its cores copy
   /// By the size of a message, ascending: the share of bytes_per_second that it reaches. Empty: all of it.
-  std::vector<std::pair<double, double>> efficiency;
+  std::vector<std::pair<double, double>> efficiency = {};
 
   /// Bytes per second with messages of `bytes`; interpolated along the size's logarithm.
   double rate(double bytes) const;

@@ -12,8 +12,8 @@ namespace {
 constexpr const char* kAssumed[] = {
     "all devices do the same work at the same speed, and the links have no other traffic",
     "layers outside of parallel regions, and the loss, are computed by each device for its own rows",
-    "gradients go in buckets of 1 MiB, then 25 MiB, as soon as each is complete; gathered parameters in such buckets, one "
-    "ahead"};
+    ("gradients go in buckets of 1 MiB, then 25 MiB, as soon as each is complete; gathered parameters in such buckets, one "
+     "ahead")};
 
 std::string percent(double share) {
   char text[32];

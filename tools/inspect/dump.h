@@ -28,7 +28,7 @@ struct DumpOptions {
   const Timeline* timeline = nullptr;  ///< of a run of the plan; only format html shows it
   /// Memory over time of the program on `devices` at `batch` (tools/estimate/memory_over_time.h); only format html shows it. An
   /// error says why it is not known. Empty: not requested.
-  std::function<Result<std::vector<LaneMemory>>(const Program& program)> memory;
+  std::function<Result<std::vector<LaneMemory>>(const Program& program)> memory = {};
   /// The executable program as `devices` run it with `batch` rows (tools/estimate/bound_text.h); format bound shows it and
   /// nothing else.
   std::function<Result<std::string>(const Program& program)> bound;

@@ -47,7 +47,7 @@ TEST(ChannelsLast, KernelsOverElementsTakeWhatMostInputsHave) {
   const TensorSpec plain = plain_tensor(DType::float32, {2, 3, 4, 5}), last = channels_last(plain);
   const TensorSpec other_dims = plain_tensor(DType::float32, {2, 3, 4, 1});
   const auto shared = [&](std::vector<TensorSpec> inputs, std::vector<TensorSpec> outputs) {
-    const PrepareRequest request{step, plan, inputs, outputs};
+    const PrepareRequest request{.step = step, .plan = plan, .inputs = inputs, .outputs = outputs, .constant = {}};
     const TensorSpec* format = shared_format(request, same_layout_of);
     return format && is_channels_last(*format);
   };

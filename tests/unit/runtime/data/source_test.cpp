@@ -176,7 +176,7 @@ TEST(RandomSource, DependsOnSeedAndNameAlone) {
 }
 
 TEST(RandomSource, IntegersAreBelowTheBound) {
-  const auto tensor = load_source("random:10000", {"y", DType::int64, {-1}, 3, 7});
+  const auto tensor = load_source("random:10000", {"y", DType::int64, {-1}, 3, {7}});
   ASSERT_TRUE(tensor);
   std::vector<int> counts(7, 0);
   for (const int64_t value : values_of<int64_t>(*tensor)) {
@@ -185,8 +185,8 @@ TEST(RandomSource, IntegersAreBelowTheBound) {
     ++counts[static_cast<size_t>(value)];
   }
   for (const int count : counts) EXPECT_NEAR(count, 10000 / 7, 150);
-  EXPECT_TRUE(load_source("random:100", {"y", DType::uint8, {-1}, 3, 1000}));
-  EXPECT_TRUE(load_source("random:100", {"y", DType::int32, {-1}, 3, INT64_MAX}));
+  EXPECT_TRUE(load_source("random:100", {"y", DType::uint8, {-1}, 3, {1000}}));
+  EXPECT_TRUE(load_source("random:100", {"y", DType::int32, {-1}, 3, {INT64_MAX}}));
 }
 
 TEST(RandomSource, IsStandardNormal) {

@@ -22,7 +22,7 @@ class Writer {
   }
   int value(const std::string& name, std::vector<Extent> shape, Place place, Value::Role role = Value::temporary,
             DType dtype = DType::float32) {
-    program.values.push_back({name, dtype, std::move(shape), place, role, role == Value::temporary ? "" : name});
+    program.values.push_back({name, dtype, std::move(shape), place, role, role == Value::temporary ? "" : name, {}});
     return static_cast<int>(program.values.size()) - 1;
   }
   int step(const std::string& op, const std::string& layer, std::vector<int> inputs, std::vector<Extent> shape, Place place,

@@ -1,5 +1,4 @@
 // Plans that are compiled wrongly: each fault is found, and the faulty layer named.
-#include "runtime/plan/op_list.h"
 #include "tests/unit/tools/verify/verified.h"
 
 #include <gmock/gmock.h>
@@ -8,13 +7,6 @@ namespace sheaf {
 namespace {
 
 using ::testing::HasSubstr;
-
-Step& step_of(Program& program, Op op, const std::string& layer) {
-  for (Step& step : program.steps)
-    if (step.op == op && step.layer == layer) return step;
-  ADD_FAILURE() << "no " << to_string(op) << " of " << layer;
-  return program.steps.front();
-}
 
 TEST(VerifyFaults, ARightPlanHasNone) {
   const Plan plan = compiled(perceptron(kLayers));
