@@ -64,7 +64,7 @@ TEST_F(SimMemory, ReleasedWhileInUse) {
   EXPECT_THAT(found, Contains(HasSubstr("isn't allocated (twice?)")));
   up(streams[0][0], 0, y[0]);
   EXPECT_FALSE(driver->fill(streams[0][0], x[0], 0, 4));
-  EXPECT_THAT(found, Contains(HasSubstr("touches device memory that isn't allocated")));
+  EXPECT_THAT(found, Contains(HasSubstr("touches 4 bytes of device memory that isn't allocated")));
 }
 
 TEST_F(SimMemory, WhatIsNotGivenBack) {
