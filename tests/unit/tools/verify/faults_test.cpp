@@ -1,4 +1,5 @@
 // Plans that are compiled wrongly: each fault is found, and the faulty layer named.
+#include "runtime/plan/op_list.h"
 #include "tests/unit/tools/verify/verified.h"
 
 #include <gmock/gmock.h>
