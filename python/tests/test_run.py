@@ -32,7 +32,7 @@ def model():
 
 
 def close(found, expected):
-    numpy.testing.assert_allclose(numpy.asarray(found), expected.detach().numpy(), rtol=0, atol=1e-5)
+    numpy.testing.assert_allclose(numpy.asarray(found), expected.detach().numpy(), rtol=1e-6, atol=1e-5)
 
 
 @pytest.mark.parametrize("devices", ["cpu", "cpu:0", "cpu:0-2"])
