@@ -104,9 +104,6 @@ void compute(const DnnDescriptor& configuration, const std::map<int64_t, char*>&
 // microseconds), STAND_IN_CUDNN_VERSION, STAND_IN_CUDNN_FORGETS (no plan's text is taken); and writes what it counted as JSON to the
 // file STAND_IN_CUDNN_COUNTS when it ends.
 
-/// How long work of this configuration ("eng41_k2=1") takes at least.
-void set_duration(const std::string& configuration, std::chrono::microseconds duration);
-void forget_durations();
 /// cudnnGetVersion(): 91900 at first.
 void set_dnn_version(size_t version);
 size_t dnn_version();
@@ -118,6 +115,7 @@ struct DnnCounts {
 };
 DnnCounts take_counts();
 DnnCounts& counts();
+/// How long work of this configuration ("eng41_k2=1") takes on its device's clock; 1 µs unless told.
 std::chrono::microseconds duration_of(const std::string& configuration);
 bool refuses(const std::string& configuration);
 

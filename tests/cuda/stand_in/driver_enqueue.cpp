@@ -16,7 +16,7 @@ struct Event {
   uint64_t recorded = 0, done = 0;
   bool captured = false;  ///< recorded last in a capture
   bool timed = false;
-  std::chrono::steady_clock::time_point reached = {};
+  std::chrono::microseconds reached = {};  ///< on the device's clock
 };
 struct Graph {
   int device = 0;
@@ -150,7 +150,7 @@ CUresult cuEventRecord(CUevent handle, CUstream to) {
   const uint64_t number = ++event->recorded;
   put(*stream, [event, number] {
     event->done = std::max(event->done, number);
-    event->reached = std::chrono::steady_clock::now();
+    event->reached = clock_of(event->device);
     return true;
   });
   return CUDA_SUCCESS;

@@ -1,5 +1,6 @@
 #include "tests/cuda/stand_in/machine.h"
 
+#include <array>
 #include <utility>
 
 namespace stand_in {
@@ -9,6 +10,7 @@ struct State {
   std::recursive_mutex mutex;
   std::vector<std::string> faults;
   std::map<std::string, size_t> live;
+  std::array<std::chrono::microseconds, kDevices> clocks = {};
 };
 
 /// Never destroyed: threads of the process may end after its statics.
@@ -30,6 +32,8 @@ std::vector<std::string> take_faults() {
   const Lock lock(machine());
   return std::exchange(state().faults, {});
 }
+
+std::chrono::microseconds& clock_of(int device) { return state().clocks.at(static_cast<size_t>(device)); }
 
 std::map<std::string, size_t> live() {
   const Lock lock(machine());

@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,6 +28,9 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 void fault(std::string what);
 /// Those since the last call.
 std::vector<std::string> take_faults();
+/// A device's clock, which events show. It stands still but for what work is told to take, so that no test depends on how fast the
+/// machine is.
+std::chrono::microseconds& clock_of(int device);
 /// Handles that were made and not destroyed, by kind ("stream", "cublasLtMatmulDesc"); kinds without any are left out.
 std::map<std::string, size_t> live();
 void count(const char* kind, int change);
