@@ -232,20 +232,29 @@ TEST(Trace, DevicesThatTellShowWhenTheyDidTheWork) {
     for (int i = 0; i < 3; ++i) run.step(trace);
   }
   const TraceFile file(trace->json());
+  // The host may be held up at any moment by what else this machine does, but not for long between a device's clock and its own.
+  constexpr double kApart = 5e3;
   for (const char* device : {"cuda:0", "cuda:1"}) {
     const auto steps = file.slices_on("steps");
-    size_t layers = 0;
+    std::vector<double> ends;
     for (const Json& slice : file.slices_on(device)) {
       if (slice["cat"] == "wait" || !slice["name"].get<std::string>().starts_with("fc2")) continue;
       EXPECT_NEAR(slice["dur"].get<double>(), 20e3, 10) << slice;
-      const Json& step = steps[layers++];
-      EXPECT_GE(slice["ts"].get<double>(), step["ts"].get<double>() - 1e3);
-      EXPECT_LE(slice["ts"].get<double>() + 20e3, step["ts"].get<double>() + step["dur"].get<double>() + 1e3);
+      ASSERT_LT(ends.size(), steps.size());
+      const Json& step = steps[ends.size()];
+      ends.push_back(slice["ts"].get<double>() + 20e3);
+      EXPECT_GE(slice["ts"].get<double>(), step["ts"].get<double>() - kApart);
+      EXPECT_LE(ends.back(), step["ts"].get<double>() + step["dur"].get<double>() + kApart);
     }
-    EXPECT_EQ(layers, 3U) << device;
+    ASSERT_EQ(ends.size(), 3U) << device;
+    size_t synchronized = 0;
     for (const Json& slice : file.slices_on(device + std::string(" (handing over)"))) {
-      if (slice["name"] == "synchronize") EXPECT_GT(slice["dur"].get<double>(), 15e3) << "the host waits for the device";
+      if (slice["name"] != "synchronize") continue;
+      ASSERT_LT(synchronized, ends.size());
+      EXPECT_GE(slice["ts"].get<double>() + slice["dur"].get<double>(), ends[synchronized++] - kApart)
+          << "the host waits for the device";
     }
+    EXPECT_EQ(synchronized, ends.size()) << device;
   }
   const auto profiles = trace->profiles();
   ASSERT_EQ(profiles.size(), 1U);
