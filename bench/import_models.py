@@ -6,15 +6,16 @@
 
 Models have random weights, nothing is downloaded; those of transformers and diffusers have small configurations. Each runs in a process of its
 own. A row a model: `right` (outputs within 1e-4 of PyTorch's, relative to the largest, on `cpu` and with unequal rows on `cpu:0-2`), how far off
-they are, `refused` with the operation and the line, or what else went wrong; with --train also how far three steps' losses are off.
+they are, `refused` with the operation and the line (`refused, unnamed`: without), or what else went wrong; with --train also how far three steps' losses are off.
 """
 import argparse
 import inspect
 import json
+import multiprocessing
+import resource
 import signal
-import subprocess
-import sys
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 
@@ -63,11 +64,46 @@ def timm_models():
 
 
 def timm_model(name):
+    """With small pictures, where the model takes pictures of any size."""
     import timm
     import torch
 
-    model = timm.create_model(name, pretrained=False)
-    return model, (torch.randn(BATCH, *model.default_cfg["input_size"]),), {}
+    model = timm.create_model(name, pretrained=False).eval()
+    given = model.default_cfg["input_size"]
+    sizes = [] if model.default_cfg.get("fixed_input_size") else [(given[0], size, size) for size in (64, 96, 128, 160, 224) if size < given[1]]
+    for size in [*sizes, given]:
+        x = torch.randn(BATCH, *size)
+        try:
+            with torch.no_grad():
+                model(x)
+        except (RuntimeError, AssertionError, ValueError):  # too small for it
+            continue
+        return model, (x,), {}
+    raise ValueError(f"{name} takes no picture of the size that it says")
+
+
+SMP = ("DPT", "DeepLabV3", "DeepLabV3Plus", "FPN", "Linknet", "MAnet", "PAN", "PSPNet", "Segformer", "UPerNet", "Unet", "UnetPlusPlus")
+SMP_ENCODERS = {"DPT": "tu-test_vit"}  # one that isn't a transformer is not for it
+
+
+def smp_models():
+    """Each architecture with a light encoder, and each family of encoders in a U-Net."""
+    import segmentation_models_pytorch as smp
+
+    encoders = {}
+    for name, encoder in smp.encoders.encoders.items():
+        encoders.setdefault(encoder["encoder"].__name__, name)
+    return [f"{name}/{SMP_ENCODERS.get(name, 'resnet18')}" for name in SMP] + [f"Unet/{name}" for name in list(encoders.values())[1:]]
+
+
+def smp_model(name):
+    import segmentation_models_pytorch as smp
+    import torch
+
+    architecture, encoder = name.split("/")
+    model = getattr(smp, architecture)(encoder, encoder_weights=None, classes=3)
+    size = {"DPT": 160, "PAN": 128}.get(architecture, 64)
+    return model, (torch.randn(BATCH, 3, size, size),), {}
 
 
 def transformers_models():
@@ -139,7 +175,8 @@ def diffusers_model(name):
 
 
 LIBRARIES = {"torchvision": (torchvision_models, torchvision_model), "timm": (timm_models, timm_model),
-             "transformers": (transformers_models, transformers_model), "diffusers": (diffusers_models, diffusers_model)}
+             "transformers": (transformers_models, transformers_model), "diffusers": (diffusers_models, diffusers_model),
+             "segmentation_models_pytorch": (smp_models, smp_model)}
 
 
 def tensors_of(outputs):
@@ -153,10 +190,16 @@ def tensors_of(outputs):
 
 
 def distance(theirs, ours):
-    """The largest difference, relative to the largest value."""
+    """The largest difference, relative to the largest value; without end if only one of two is a number."""
     import numpy
 
-    return max(float(numpy.abs(a - b).max()) / max(float(numpy.abs(a).max()), 1e-30) for a, b in zip(theirs, ours, strict=True))
+    def apart(a, b):
+        with numpy.errstate(invalid="ignore"):
+            differences = numpy.where((a == b) | (numpy.isnan(a) & numpy.isnan(b)), 0, numpy.abs(a - b))
+        largest = float(numpy.abs(a[numpy.isfinite(a)]).max(initial=0))
+        return float(numpy.nan_to_num(differences, nan=numpy.inf, posinf=numpy.inf).max(initial=0)) / max(largest, 1e-30)
+
+    return max(apart(a, b) for a, b in zip(theirs, ours, strict=True))
 
 
 def training_distance(module, arguments, keywords, devices):
@@ -204,6 +247,7 @@ def tried(library, name, train):
     with torch.no_grad():
         theirs = [t.numpy() for t in tensors_of(module(*arguments, **keywords))]
     row = {"name": name, "parameters": sum(p.numel() for p in module.parameters())}
+    model = None
     try:
         model = sheaf.from_torch(module, arguments, keywords) if keywords else sheaf.from_torch(module, arguments)
         compiled = sheaf.Model(sheaf.compile(model))
@@ -217,24 +261,38 @@ def tried(library, name, train):
         if train:
             row["loss_off_by"] = training_distance(module, arguments, keywords, "cpu:0-1")
     except sheaf.Error as error:
-        row |= {"outcome": "refused", "why": str(error)[:600]}
+        named = model is None and all(d.file and d.line and "'" in d.message for d in error.diagnostics)
+        row |= {"outcome": "refused" if named else "refused, unnamed", "why": str(error)[:1500]}
     return row
 
 
 def tried_apart(library, name, options):
-    """tried() in a process of its own, which may crash or take too long."""
-    command = [sys.executable, __file__, library, "--one", name] + (["--train"] if options.train else [])
+    """tried() in a process of its own, which may crash or take too long. It begins with the library loaded."""
+    import torch  # noqa: F401
+
     begin = time.monotonic()
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=send_tried, args=(sender, library, name, options))
+    process.start()
+    sender.close()
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=options.seconds)
-    except subprocess.TimeoutExpired:
-        return {"name": name, "outcome": "too long"}
-    row = {"name": name, "outcome": "failed", "why": (done.stderr.strip().splitlines() or ["nothing said"])[-1][:600]}
-    if done.returncode < 0:
-        row |= {"outcome": "crashed", "why": signal.Signals(-done.returncode).name}
-    if done.returncode == 0:
-        row = json.loads(done.stdout.splitlines()[-1])
+        row = receiver.recv()
+        process.join()
+    except EOFError:
+        process.join()
+        how = signal.Signals(-process.exitcode).name if process.exitcode < 0 else f"exit {process.exitcode}"
+        row = {"name": name, "outcome": "too long"} if how == "SIGXCPU" else {"name": name, "outcome": "crashed", "why": how}
     return row | {"seconds": round(time.monotonic() - begin, 1)}
+
+
+def send_tried(sender, library, name, options):
+    resource.setrlimit(resource.RLIMIT_CPU, (options.seconds, options.seconds + 1))
+    try:
+        row = tried(library, name, options.train)
+    except Exception as problem:  # sheaf's own errors are rows; any other is a defect of the import, or the library's
+        place = traceback.extract_tb(problem.__traceback__)[-1]
+        row = {"name": name, "outcome": "failed", "why": f"{type(problem).__name__}: {problem}"[:600], "at": f"{place.filename}:{place.lineno}"}
+    sender.send(row)
 
 
 def main():
@@ -243,13 +301,9 @@ def main():
     parser.add_argument("--only", default="", help="models whose name has this in it")
     parser.add_argument("--part", default="1/1", help="2/4: the second quarter of the models")
     parser.add_argument("--train", action="store_true", help="also three SGD steps")
-    parser.add_argument("--seconds", type=float, default=300, help="for a model (300)")
+    parser.add_argument("--seconds", type=int, default=300, help="of processor time for a model (300)")
     parser.add_argument("--json", type=Path, help="a file for the rows")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one:
-        print(json.dumps(tried(options.library, options.one, options.train)))
-        return
     part, parts = map(int, options.part.split("/"))
     names = [name for name in LIBRARIES[options.library][0]() if options.only in name][part - 1::parts]
     rows = []

@@ -66,6 +66,55 @@ def test_a_dropout_that_never_drops_is_nothing(training):
     assert [(layer["type"], layer["p"]) for layer in layers] == [("Dropout", 0.3)]
 
 
+class OtherNumbers(nn.Module):
+    """Layers of the same types in both modes, with other arguments and other parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.learning, self.steady = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        return self.drop((self.learning if self.training else self.steady)(x)) * (0.5 if self.training else 2.0)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_mode_that_computes_with_other_numbers_is_the_modules_own(training):
+    model = sheaf.from_torch(OtherNumbers().train(training), torch.randn(2, 3))
+    layers = {layer["name"]: layer for layer in model.json["layers"]}
+    assert ("learning" in layers, "steady" in layers) == (training, not training)
+    assert [layer["value"] for layer in layers.values() if layer["type"] == "Scale"] == [0.5 if training else 2.0]
+    assert len(model.notes) == 1 and "computes otherwise" in model.notes[0]
+
+
+@pytest.mark.parametrize("made", [lambda: nn.LSTM(3, 4, batch_first=True), lambda: nn.GRUCell(3, 4)])
+def test_a_recurrent_layer_with_a_computed_weight_is_refused(made):
+    layer = made()
+    name = next(name for name, _ in layer.named_parameters() if name.startswith("weight_hh"))
+    nn.utils.parametrizations.weight_norm(layer, name)
+    x = torch.randn(2, 5, 3) if isinstance(layer, nn.LSTM) else torch.randn(2, 3)
+    with pytest.raises(sheaf.Error, match="has a weight that is computed"):
+        sheaf.from_torch(nn.Sequential(layer), x)
+    with pytest.raises(sheaf.Error, match="is the whole model"):
+        sheaf.from_torch(layer, x)
+
+
+def test_a_batch_norm_in_evaluation_mode_stays_so_in_training():
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 2, 1), nn.BatchNorm2d(2))
+    for tensor, low in ((net[1].running_mean, -1.0), (net[1].running_var, 0.5), (net[1].weight.data, 0.2), (net[1].bias.data, -0.5)):
+        tensor.uniform_(low, low + 1)
+    net[1].eval()
+    model = sheaf.from_torch(net, torch.randn(2, 3, 6, 6))
+    trainer = sheaf.Model(sheaf.compile(model, loss=nn.MSELoss(), optimizer={"type": "SGD", "lr": 0.1})).trainer("cpu:0", batch=4)
+    optimizer, x, target = torch.optim.SGD(net.parameters(), lr=0.1), torch.randn(4, 3, 6, 6), torch.randn(4, 2, 4, 4)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), target)
+        loss.backward()
+        optimizer.step()
+        assert float(trainer.step(x, target)) == pytest.approx(loss.item(), rel=1e-4)
+
+
 def test_an_example_of_one_row_will_do(runner):
     model = runner.compare(nn.Sequential(nn.Linear(3, 4), nn.Tanh()), (torch.randn(1, 3),))
     assert model.json["inputs"] == {"input": {"shape": ["batch", 3], "dtype": "float32"}}

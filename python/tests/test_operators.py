@@ -47,6 +47,8 @@ FAMILIES = {
     "integers": {
         "cumsum": lambda x: (x > 0).int().cumsum(1), "sum": lambda x: (x > 0).sum((1, 2)), "keepdim": lambda x: (x > 0).sum(1, keepdim=True),
         "argmax": lambda x: (x > 0).int().argmax(1), "argmin": lambda x: ((x * 3).long() * 2**40).argmin(-1), "max": lambda x: (x * 9).long().max(1)[0],
+        "functions": lambda x: (x * 3).long().abs().log1p() + torch.atan((x * 3).long()), "inverse": lambda x: 2 / ((x * 3).long().abs() + 1),
+        "powers": lambda x: (x * 3).long() ** 3, "of a number": lambda x: 2 ** (x * 3).long().float(), "of nothing": lambda x: torch.pow(0.0, x.abs() + 1),
         "any": lambda x: (x > 1).any(1), "all": lambda x: (x > -1).all(dim=1), "xor": lambda x: torch.logical_xor(x > 0, x > 1)},
     "elements": {
         "log2": lambda x: torch.log2(x.abs() + 1), "exp2": torch.exp2, "tan": lambda x: torch.tan(x / 4), "erfc": torch.erfc, "sinh": torch.sinh,
@@ -56,7 +58,7 @@ FAMILIES = {
         "a number less integers": lambda x: 5 - torch.sub((x * 9).long(), (x * 3).long(), alpha=3), "rest of a number": lambda x: torch.remainder(torch.tensor(2.5), x.abs() + 1), "detach": lambda x: x * x.detach(),
         "similarity": lambda x: F.cosine_similarity(x, x[:, :1], dim=1), "distance": lambda x: F.pairwise_distance(x, x * x, p=3, keepdim=True),
         "lp_pool": lambda x: F.lp_pool2d(x, 2, (2, 3), stride=2), "frac": torch.frac, "isinf": lambda x: torch.isinf(x / (x > 0)), "isnan": lambda x: torch.isnan((x > 0) / (x > 0).float()),
-        "hardshrink": F.hardshrink, "softshrink": F.softshrink, "threshold": lambda x: F.threshold(x, 0.1, 2.0), "norm 1": lambda x: x.norm(1, dim=1),
+        "decimals": lambda x: torch.round(x, decimals=2), "tens": lambda x: torch.round(x * 100, decimals=-1), "hardshrink": F.hardshrink, "softshrink": F.softshrink, "threshold": lambda x: F.threshold(x, 0.1, 2.0), "norm 1": lambda x: x.norm(1, dim=1),
         "norm 3": lambda x: x.norm(3, dim=1), "largest": lambda x: x.norm(float("inf"), dim=1), "std_mean": lambda x: torch.std_mean(x, dim=(2, 3))},
     "angles": {
         "asin": lambda x: torch.asin(torch.tanh(x)), "acos": lambda x: torch.acos(torch.tanh(x)), "atan": torch.atan, "asinh": torch.asinh, "acosh": lambda x: torch.acosh(x.abs() + 1),
@@ -78,6 +80,10 @@ FAMILIES = {
     "pools": {
         "adaptive": lambda x: F.adaptive_max_pool2d(x, (4, 5)), "even": lambda x: F.adaptive_max_pool2d(x, (2, 6)), "one": lambda x: F.adaptive_max_pool2d(x, 1),
         "larger": lambda x: F.adaptive_max_pool1d(x.flatten(2), 50), "volume": lambda x: F.adaptive_max_pool3d(x.unflatten(3, (2, 3)), (4, 2, 2))},
+    "sizes": {
+        f"{mode} {size} {corners}": lambda x, mode=mode, size=size, corners=corners: F.interpolate(x, **size, mode=mode, align_corners=corners, antialias=True)
+        for mode in ("bilinear", "bicubic") for size, corners in (({"size": (3, 9)}, False), ({"size": (6, 4)}, True), ({"scale_factor": (0.6, 1.7)}, False),
+                                                                  ({"scale_factor": 0.6, "recompute_scale_factor": True}, False))},
     "pairs": {
         "cdist": lambda x: torch.cdist(x, x * x + 1), "cdist 1": lambda x: torch.cdist(x, x[:, :, :2] + 1, p=1.0), "largest difference": lambda x: torch.cdist(x, x + 1, p=float("inf")),
         "rrelu": F.rrelu},
@@ -87,7 +93,7 @@ FAMILIES = {
     "places": {
         "from the end": lambda x: x[:, torch.tensor([-1, 0])],
                "columns": put_columns, "windows": put_windows, "where": put_where, "diagonal": lambda x: x.diagonal(1, 2, 3), "windows of": lambda x: x.unfold(2, 3, 2),
-        "of each row": of_each_row, "empty": lambda x: torch.cat([x[..., :6], x[..., 6:]], -1) * 2, "groups": alike_in_each_row,
+        "gathered from less": lambda x: x.gather(3, x[:, :2, :3].argsort(-1)), "of each row": of_each_row, "empty": lambda x: torch.cat([x[..., :6], x[..., 6:]], -1) * 2, "groups": alike_in_each_row,
         "one head": lambda x: F.scaled_dot_product_attention(x, x[:, :1], x[:, :1])}}
 
 
@@ -113,6 +119,13 @@ def test_operators_compute_what_pytorch_computes(family):
     for devices in ("cpu", "cpu:0-2"):
         for found, wanted in zip(model.bind(devices, batch=5).run(x), expected, strict=True):
             torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5 * max(1.0, float(wanted.double().nan_to_num(0, 0, 0).abs().max())), equal_nan=True)
+
+
+@pytest.mark.parametrize("function", [lambda x: (x * 9).long() & 3, lambda x: (x * 9).long() | (x * 3).long(), lambda x: (x * 9).long() ** 7])
+def test_what_integers_cannot_do_is_refused_by_name_and_line(function):
+    with pytest.raises(sheaf.Error, match="(__and__|__or__|pow)") as refused:
+        sheaf.from_torch(Several([function]), torch.randn(2, 4))
+    assert [(d.file, d.source.strip()) for d in refused.value.diagnostics] == [(__file__, "return [function(x) for function in self.functions]")]
 
 
 def test_gradients_flow_through_what_is_put_and_folded():

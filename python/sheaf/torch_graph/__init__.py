@@ -14,7 +14,7 @@ from .graph import Source, read
 from .layer_types import lacking
 from .lowering import Lowering
 from .scopes import arrange, flow, place_tensors
-from .value import DTYPES, Input, Layer, Result
+from .value import DTYPES, Constant, Input, Layer, Result
 
 
 def from_torch(module, example_inputs, example_keywords=None, *, name=None, batch_dim=0):
@@ -51,7 +51,7 @@ def _aliases(module):
 
 
 def _lowered(module, examples, aliases, training, notes):
-    """The layers of the training graph if both modes have the same layers, since it serves both then; else those of the
+    """The layers of the training graph if both modes compute the same, since it serves both then; else those of the
     module's own mode."""
     found, problems = {}, {}
     for mode in (True, False):
@@ -64,7 +64,7 @@ def _lowered(module, examples, aliases, training, notes):
             problems[mode] = problem
     if training not in found:
         raise problems[training]
-    if len(found) == 2 and _kinds(found[True]) == _kinds(found[False]):
+    if len(found) == 2 and _computed(found[True]) == _computed(found[False]):
         return found[True]
     other = "evaluation" if training else "training"
     notes.append(f"the model file has the graph of {'training' if training else 'evaluation'} mode, as the module is in; in {other} mode it computes "
@@ -84,9 +84,32 @@ def _named(module, inputs):
 _IDENTITY_IN_EVALUATION = {"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "StochasticDepth"}
 
 
-def _kinds(found):
+# Arguments for training only, which code may pass as 0 in evaluation.
+_OF_TRAINING = {"dropout", "dropout_p"}
+
+
+def _computed(found):
+    """What a graph computes, as values that compare equal: each layer's type, arguments, tensors and inputs, without those that are
+    the identity in evaluation."""
     _, lowering, results = found
-    return [layer.type for layer in _used(lowering.layers, [value for _, value in results]) if layer.type not in _IDENTITY_IN_EVALUATION]
+    numbers, rows = {}, []
+
+    def source(value):
+        while isinstance(value, Result) and value.layer.type in _IDENTITY_IN_EVALUATION:
+            value = value.layer.inputs[0]
+        if isinstance(value, Result):
+            return numbers[value.layer], value.index
+        if isinstance(value, Constant):
+            return [(world.dtype, world.shape, world.flatten().view(torch.uint8).numpy().tobytes()) for world in value.worlds]
+        return value.name
+
+    for layer in _used(lowering.layers, [value for _, value in results]):
+        if layer.type not in _IDENTITY_IN_EVALUATION:
+            numbers[layer] = len(rows)
+            arguments = {name: value for name, value in layer.arguments.items() if name not in _OF_TRAINING}
+            tensors = {own: parameter.name for own, parameter in layer.parameters.items()}
+            rows.append((layer.type, arguments, layer.owner, tensors, [source(value) for value in layer.inputs]))
+    return rows, [(key, source(value)) for key, value in results]
 
 
 def _used(layers, results):

@@ -1,12 +1,13 @@
 """From an exported graph to layers: one call after another, with constants computed and in-place writes as values."""
 import operator
+import os
 
 import torch
 
 from . import (rows_activation, rows_arithmetic, rows_attention, rows_convolution, rows_indexing, rows_linear,  # noqa: F401
                rows_normalization, rows_ordering, rows_pooling, rows_recurrent, rows_reduction, rows_scatter,
                rows_shape)
-from ..error import Error
+from ..error import Error, reason
 from .decomposition import taken_apart
 from .extent import WORLDS, UnknownSize, at_batch, extent_of
 from .graph import Call
@@ -62,6 +63,14 @@ class Lowering:
                 problem = Writer(Call(node), self).refuse("makes a tensor or a number whose size is known only during the run")
                 self.problems += problem.diagnostics
                 self.values[node] = None
+            except Exception as problem:  # a row that doesn't know a form of its operator: the user must learn of which line
+                where = problem.__traceback__
+                while where.tb_next:
+                    where = where.tb_next
+                at = f"{os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno}"
+                self.problems += Writer(Call(node), self).refuse(
+                    f"is called in a form that the import doesn't know ({type(problem).__name__} at {at}: {reason(problem)})").diagnostics
+                self.values[node] = self._unknown(node)
         if self.problems:
             raise Error(self.problems)
         return [(key, self.values[node]) for key, node in self.graph.outputs]

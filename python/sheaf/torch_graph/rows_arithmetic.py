@@ -106,42 +106,66 @@ def div(a, w):
     if isinstance(x, Drawn):
         return Drawn(x.shape, x.dtype, x.keep, x.scale / _number(y))
     if (number := _number(x)) is not None:
-        return scaled(w, w.layer("Reciprocal", [y]), number)
+        return scaled(w, w.layer("Reciprocal", [w.in_floats(y)]), number)
     return _two("Div", w, x, y)
 
 
 @row("aten.pow")
 def pow_(a, w):
     x, y = a["self"], a["exponent"]
+    if not w.shapes()[0][1].is_floating_point:
+        return _power_of_integers(x, _number(y), w)
     if (exponent := _number(y)) is not None:
-        return w.layer("Pow", [x], exponent=exponent)
+        return w.layer("Pow", [w.in_floats(x)], exponent=exponent)
     if (base := _number(x)) is not None and base > 0:
-        return w.layer("Exp", [scaled(w, y, torch.log(torch.tensor(float(base), dtype=torch.float64)).item())])
-    return w.layer("Pow", [x, y])
+        return w.layer("Exp", [scaled(w, w.in_floats(y), math.log(base))])
+    if base is not None:
+        tensor = torch.tensor(base, dtype=w.shapes()[0][1])
+        x = Constant.of((tensor, tensor))
+    return w.layer("Pow", [w.broadcast(w.in_floats(v)) for v in (x, y)])
+
+
+def _power_of_integers(x, exponent, w):
+    """Products, which are exact."""
+    if exponent not in (1, 2, 3, 4):
+        raise w.refuse("raises integers to a power that isn't 1, 2, 3 or 4", "convert them to floating-point numbers first")
+    product = x
+    for _ in range(exponent - 1):
+        product = w.layer("Mul", [product, x])
+    return product
 
 
 @row("aten.square")
 def square(a, w):
-    return w.layer("Pow", [a["self"]], exponent=2)
+    return pow_({**a, "exponent": 2}, w)
 
 
 def _unary(operator, kind):
     @row(f"aten.{operator}")
     def unary(a, w):
-        return w.layer(kind, [a["self"]])
+        return w.layer(kind, [w.in_floats(a["self"])])
 
 
 for _operator, _kind in {"exp": "Exp", "log": "Log", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "abs": "Abs", "reciprocal": "Reciprocal", "sin": "Sin",
-                         "cos": "Cos", "erf": "Erf", "floor": "Floor", "ceil": "Ceil", "round": "Round", "sign": "Sign", "trunc": "Trunc", "fix": "Trunc", "log1p": "Log1p",
+                         "cos": "Cos", "erf": "Erf", "floor": "Floor", "ceil": "Ceil", "sign": "Sign", "trunc": "Trunc", "fix": "Trunc", "log1p": "Log1p",
                          "expm1": "Expm1", "logical_not": "LogicalNot", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh",
                          "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh"}.items():
     _unary(_operator, _kind)
 
 
+@row("aten.round")
+def round_(a, w):
+    x, factor = a["self"], 10.0 ** abs(a.get("decimals", 0))
+    if factor == 1 or not x.dtype.is_floating_point and a["decimals"] > 0:
+        return w.layer("Round", [x])
+    steps = ("Mul", "Div") if a["decimals"] > 0 else ("Div", "Mul")
+    return w.layer(steps[1], [w.layer("Round", [w.layer(steps[0], [x], other=factor)])], other=factor)
+
+
 def _composed(operator, function):
     @row(f"aten.{operator}")
     def composed(a, w):
-        x = a["self"]
+        x = w.in_floats(a["self"])
         return function(lambda kind, *operands, **numbers: w.layer(kind, operands, (x.shape, x.dtype), **numbers), x)
 
 
@@ -231,9 +255,21 @@ def _binary(operator, kind):
 
 _SYMMETRIC = {"Maximum", "Minimum", "Eq", "Ne", "LogicalAnd", "LogicalOr"}
 for _operator, _kind in {"maximum": "Maximum", "minimum": "Minimum", "eq": "Eq", "ne": "Ne", "lt": "Lt", "le": "Le", "gt": "Gt", "ge": "Ge",
-                         "logical_and": "LogicalAnd", "logical_or": "LogicalOr", "__and__": "LogicalAnd", "__or__": "LogicalOr",
-                         "bitwise_and": "LogicalAnd", "bitwise_or": "LogicalOr"}.items():
+                         "logical_and": "LogicalAnd", "logical_or": "LogicalOr"}.items():
     _binary(_operator, _kind)
+
+
+def _bitwise(operator, kind):
+    @row(f"aten.bitwise_{operator}", f"aten.__{operator}__", f"aten.__r{operator}__")
+    def bitwise(a, w):
+        if w.shapes()[0][1] != torch.bool:
+            raise w.refuse("computes with the bits of integers")
+        x, y = _operands(a, w)
+        return _two(kind, w, *((y, x) if _number(x) is not None else (x, y)))
+
+
+_bitwise("and", "LogicalAnd")
+_bitwise("or", "LogicalOr")
 
 
 @row("aten.bernoulli")

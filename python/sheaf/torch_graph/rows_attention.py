@@ -18,6 +18,10 @@ def scaled_dot_product_attention(a, w):
     return w.layer("ScaledDotProductAttention", inputs, **arguments)
 
 
+_WEIGHTS = {"in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight", "in_proj_bias", "bias_k", "bias_v", "out_proj.weight",
+            "out_proj.bias"}
+
+
 @row("sheaf.multihead_attention")
 def multihead_attention(a, w):
     module = w.module()
@@ -35,4 +39,7 @@ def multihead_attention(a, w):
         arguments["is_causal"] = True
     if a["need_weights"] and not a["average_attn_weights"]:
         raise w.refuse("returns each head's weights", "call the module with average_attn_weights=True or need_weights=False")
-    return w.layer("MultiheadAttention", inputs, results=w.shapes(), owner=w.stack[-1][1], parameters=w.parameters_of(module), **arguments)
+    parameters = w.parameters_of(module)
+    if not set(parameters) <= _WEIGHTS:
+        raise w.refuse("has a weight that is computed", "its weights must be parameters of its module")
+    return w.layer("MultiheadAttention", inputs, results=w.shapes(), owner=w.stack[-1][1], parameters=parameters, **arguments)

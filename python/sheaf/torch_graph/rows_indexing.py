@@ -62,7 +62,12 @@ def index_select(a, w):
 
 @row("aten.gather")
 def gather(a, w):
-    return w.layer("Gather", [a["self"], a["index"]], dim=a["dim"] % a["self"].rank)
+    """torch.gather takes an index smaller than x in dimensions that it doesn't index."""
+    x, index, dim = a["self"], a["index"], a["dim"] % max(a["self"].rank, 1)
+    for i in range(x.rank):
+        if i != dim and x.shape[i] != index.shape[i] and x.shape[i].is_fixed and index.shape[i].is_fixed:
+            x = w.layer("Slice", [x], (x.shape[:i] + index.shape[i:i + 1] + x.shape[i + 1:], x.dtype), dim=i, end=index.shape[i].fixed)
+    return w.layer("Gather", [x, index], dim=dim)
 
 
 @row("aten.index")

@@ -19,10 +19,21 @@ def _per_channel(w, value, rank):
     return value if value is None else w.reshape(value, value.shape + tuple(type(value.shape[0])(0, 1) for _ in range(rank - 2)))
 
 
+def _frozen(a, w):
+    """A batch norm that stays in evaluation mode while the module trains: with its running statistics, which nothing changes."""
+    x, form = a["input"], (a["input"].shape, a["input"].dtype)
+    mean, var, weight, bias = (_per_channel(w, a[name], x.rank) for name in ("running_mean", "running_var", "weight", "bias"))
+    wide = w.layer("Add", [var], (var.shape, var.dtype), other=a["eps"])
+    scale = w.layer("Rsqrt", [wide], (var.shape, var.dtype))
+    return _times_and_plus(w, w.layer("Mul", [w.layer("Sub", [x, mean], form), scale], form), weight, bias)
+
+
 @row("aten.batch_norm", "aten._native_batch_norm_legit", "aten.native_batch_norm", "aten.cudnn_batch_norm")
 def batch_norm(a, w):
     x = a["input"]
     tracked = a["running_mean"] is not None
+    if tracked and w.lowering.training and not a["training"]:
+        return _frozen(a, w)
     parameters = {**_affine(a), "running_mean": a["running_mean"], "running_var": a["running_var"]}
     arguments = {"num_features": x.shape[1].fixed, "eps": a["eps"], "momentum": a["momentum"], "affine": a["weight"] is not None,
                  "track_running_stats": tracked}

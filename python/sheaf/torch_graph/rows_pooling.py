@@ -93,6 +93,42 @@ for _operator, _mode in (("upsample_nearest1d", "nearest"), ("upsample_nearest2d
     _upsample(_operator, _mode)
 
 
+def _smoothed(operator):
+    @row(f"aten.{operator}")
+    def smoothed(a, w):
+        """Resampling with antialias, along one dimension after the other: each is a product with a matrix."""
+        x, shape = a.get("input", a.get("self")), w.shapes()[0][0]
+        if any(not size.is_fixed for size in shape[2:]):
+            raise w.refuse("resizes to a size that depends on the batch")
+        factors = a.get("scale_factors") or [a.get(f"scales_{axis}") for axis in "hw"]
+        for dim, factor in zip((3, 2), reversed(factors)):
+            x = _times(w, x, dim, _weights(w.call.target, x.shape[dim].fixed, shape[dim].fixed, factor, a["align_corners"]))
+        return x
+
+
+def _weights(operator, old, new, factor, align_corners):
+    """The matrix of a resampling from `old` elements to `new`: what it makes of lines with a single 1."""
+    lines = torch.eye(old)[None, None]
+    if operator._overloadname == "vec":
+        size, factors = ([old, new], None) if factor is None else (None, [1.0, factor])
+        return operator(lines, size, align_corners, factors)[0, 0]
+    return operator(lines, [old, new], align_corners, None, factor)[0, 0]
+
+
+def _times(w, x, dim, weights):
+    """x times a matrix [old, new] along dimension 2 or 3 of four."""
+    if torch.equal(weights, torch.eye(*weights.shape)):
+        return x
+    shape = x.shape[:dim] + (Extent(0, weights.shape[1]),) + x.shape[dim + 1:]
+    matrix = weights if dim == 3 else weights.T.contiguous()
+    constant = Constant.of((matrix, matrix))
+    return w.layer("MatMul", [x, constant] if dim == 3 else [constant, x], (shape, x.dtype))
+
+
+_smoothed("_upsample_bilinear2d_aa")
+_smoothed("_upsample_bicubic2d_aa")
+
+
 @row("aten.pixel_shuffle")
 def pixel_shuffle(a, w):
     return w.layer("PixelShuffle", [a["self"]], upscale_factor=a["upscale_factor"])

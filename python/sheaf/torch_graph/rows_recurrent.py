@@ -3,6 +3,14 @@ from .rows import row
 from .value import Constant
 
 
+def _weights(w, module, given):
+    """The module's parameters, if they are what the call computes with: a weight that is computed has no place in the layer."""
+    parameters = w.parameters_of(module)
+    if {id(value) for value in given if value is not None} != {id(value) for value in parameters.values()}:
+        raise w.refuse("has a weight that is computed", "its weights must be parameters of its module")
+    return parameters
+
+
 def _recurrent(operator, kind, states, **fixed):
     @row(f"aten.{operator}")
     def recurrent(a, w):
@@ -16,7 +24,7 @@ def _recurrent(operator, kind, states, **fixed):
                      "batch_first": a["batch_first"], "dropout": a["dropout"], "bidirectional": a["bidirectional"], **fixed}
         if getattr(module, "proj_size", 0):
             arguments["proj_size"] = module.proj_size
-        return w.layer(kind, inputs, results=w.shapes(), owner=w.stack[-1][1], parameters=w.parameters_of(module), **arguments)
+        return w.layer(kind, inputs, results=w.shapes(), owner=w.stack[-1][1], parameters=_weights(w, module, a["params"]), **arguments)
 
 
 def _cell(operator, kind, **fixed):
@@ -26,7 +34,8 @@ def _cell(operator, kind, **fixed):
         states = list(a["hx"]) if isinstance(a["hx"], (list, tuple)) else [a["hx"]]
         arguments = {"input_size": module.input_size, "hidden_size": module.hidden_size, "bias": module.bias, **fixed}
         results = {"results": w.shapes()} if len(states) > 1 else {}
-        return w.layer(kind, [a["input"], *states], **results, owner=w.stack[-1][1], parameters=w.parameters_of(module), **arguments)
+        weights = _weights(w, module, [a[name] for name in ("w_ih", "w_hh", "b_ih", "b_hh")])
+        return w.layer(kind, [a["input"], *states], **results, owner=w.stack[-1][1], parameters=weights, **arguments)
 
 
 _cell("lstm_cell", "LSTMCell")

@@ -23,7 +23,9 @@ class Writer:
         return Error([Diagnostic(message, self.source.file, self.source.line, source=self.source.text)])
 
     def module(self):
-        """The module whose forward contains the call."""
+        """The module whose forward contains the call; not the model itself, by which no layer could be named."""
+        if not self.stack:
+            raise self.refuse("is the whole model", "import a module that contains it, such as nn.Sequential(…)")
         return self.lowering.module.get_submodule(self.stack[-1][1])
 
     def parameters_of(self, module):
@@ -136,6 +138,11 @@ class Writer:
         if isinstance(value, Constant):
             return Constant.of([world.to(dtype) for world in value.worlds])
         return self.layer("Cast", [value], (value.shape, dtype), dtype=DTYPES[dtype])
+
+    def in_floats(self, value):
+        """Integers as floating-point numbers, if those are what PyTorch computes of them here."""
+        dtype = self.shapes()[0][1]
+        return self.cast(value, dtype) if dtype.is_floating_point and not value.dtype.is_floating_point else value
 
     def reshape(self, value, shape):
         """The same elements in another shape. One size may depend on the batch."""
