@@ -6,13 +6,13 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The public headers: those of sheaf/, and four of the lowest floor, of which all else is made. They are installed side by side as
+# The public headers: those of sheaf/, and five of the lowest floor, of which all else is made. They are installed side by side as
 # <sheaf/NAME.h>, and include one another by these names.
 file(GLOB SHEAF_PUBLIC_HEADERS RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sheaf/*.h)
 if(NOT SHEAF_COMPILER)
   list(REMOVE_ITEM SHEAF_PUBLIC_HEADERS sheaf/compiler.h)
 endif()
-list(APPEND SHEAF_PUBLIC_HEADERS runtime/base/dtype.h runtime/base/error.h runtime/base/extent.h runtime/base/version.h)
+list(APPEND SHEAF_PUBLIC_HEADERS runtime/base/bytes.h runtime/base/dtype.h runtime/base/error.h runtime/base/extent.h runtime/base/version.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SHEAF_PUBLIC_HEADERS})
 foreach(header ${SHEAF_PUBLIC_HEADERS})
   file(READ ${header} text)

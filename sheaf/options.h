@@ -1,11 +1,14 @@
 // How a model is bound, and how it is run.
 #pragma once
 
+#include "runtime/base/bytes.h"
 #include "sheaf/tune.h"
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace sheaf {
@@ -34,6 +37,9 @@ struct BindOptions {
   int shards = 0;
   Tune tune = Tune::off;
   bool explain = false;  ///< reasons in report() name the alternatives too; binding takes longer
+  /// For a Trainer: inputs and targets of float32 whose data are bytes, by name. On GPUs alone they are given as bytes, a quarter
+  /// of the memory that crosses the bus, and each GPU looks the numbers up: the same bits. Trainer::inputs() has them as uint8 then.
+  std::map<std::string, ByteNumbers> bytes{};
 };
 
 struct RunOptions {

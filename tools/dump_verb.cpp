@@ -44,6 +44,7 @@ OptionParser dump_options() {
       .also("--batch-size")
       .add(shards_option)
       .add(device_model_option)
+      .add(bytes_option)
       .option("--diff", "OLD", "show what changed since this model or plan, as text, json, dot, svg or html")
       .file(FileUse::input)
       .flag("--exit-code", "with --diff: exit with status 1 if something changed")
@@ -82,9 +83,9 @@ int dump_verb(std::span<const std::string> arguments) {
     if (!batch) return report_usage(batch.error(), "dump");
     what.batch = *batch;
   }
-  auto shards = shards_of(*options);
-  if (!shards) return report_usage(shards.error(), "dump");
-  what.shards = *shards;
+  auto bind = bind_options(*options);
+  if (!bind) return report_usage(bind.error(), "dump");
+  what.shards = bind->shards;
   if (what.shards > 0 && !what.batch) return report_usage(Error("--shards goes with --devices and --batch"), "dump");
   auto model = device_model_of(*options);
   if (!model) return report_usage(model.error(), "dump");
@@ -101,6 +102,8 @@ int dump_verb(std::span<const std::string> arguments) {
     return report_usage(Error("--format bound needs --devices and --batch: binding is for both"), "dump");
   if (options->has("--device-model") && format != DumpFormat::bound)
     return report_usage(Error("--device-model goes with --format bound: no other format shows what a device chose"), "dump");
+  if (options->has("--bytes") && format != DumpFormat::bound)
+    return report_usage(Error("--bytes goes with --format bound: no other format shows what crosses the bus"), "dump");
   if (compares && (format == DumpFormat::mlir || format == DumpFormat::model_explorer || format == DumpFormat::bound))
     return report_usage(Error("--diff is shown as text, json, dot, svg or html, not as " + format_name), "dump");
   if (options->has("--trace") && (format != DumpFormat::html || compares))
@@ -122,9 +125,7 @@ int dump_verb(std::span<const std::string> arguments) {
       what.memory = [&](const Program& program) {
         return memory_over_time(*plan, program, what.devices, *what.batch, what.shards);
       };
-      what.bound = [&](const Program& program) {
-        return bound_text(*plan, program, what.devices, *what.batch, what.shards, *model);
-      };
+      what.bound = [&](const Program& program) { return bound_text(*plan, program, what.devices, *what.batch, *bind, *model); };
     }
     Result<std::string> shown = dump(*plan, format, what);
     if (shown && generic) shown = generic_ir(*shown);

@@ -37,6 +37,7 @@ OptionParser explain_options() {
       .add(numerics_option)
       .add(tune_option)
       .add(deterministic_option)
+      .add(bytes_option)
       .flag("--json", "print JSON")
       .example("what becomes of a convolution",
                {"sheaf explain models/resnet18.json resnet_block1.0.conv1 --devices cpu:0,cpu:1 --batch 32"})

@@ -57,6 +57,7 @@ struct BindRequest {
   Seconds deadline = kDeadline;  ///< of waits for asynchronous devices (Device::open_queue())
   size_t first_outputs = 0;      ///< outputs of the first of two parts of a run (run_part()); 0: runs have one part
   Tune tune = Tune::off;         ///< whether candidates are measured (runtime/bind/tune.h)
+  ByteInputs bytes{};            ///< BindOptions::bytes
   std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
 };
 

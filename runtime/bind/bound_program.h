@@ -3,6 +3,7 @@
 // rewrites.cpp change it, schedule(), plan_memory() and lower() read it; execution never sees it.
 #pragma once
 
+#include "runtime/bind/byte_inputs.h"
 #include "runtime/bind/variable_store.h"
 #include "runtime/lanes/lane_program.h"
 
@@ -196,7 +197,8 @@ struct BindContext {
   Seconds deadline = kDeadline;
   bool observe = false;  ///< Binding::observe() will be called
   RunParts parts = {};
-  const Choices* choices = nullptr;  ///< PrepareRequest::choices
+  const Choices* choices = nullptr;   ///< PrepareRequest::choices
+  const ByteInputs* bytes = nullptr;  ///< BindOptions::bytes; null: none
 
   /// The caller may give a run's data during the run before: those of a whole training step.
   bool brings_ahead() const { return &program == &plan.train && parts.outputs == 0; }

@@ -14,6 +14,8 @@ constexpr Rewrite kRewrites[] = {
     {"sink-updates", sink_updates},
     // After updates have moved to the end: instances that only make a variable's new value read variables too.
     {"hoist-from-variables", hoist_from_variables},
+    // Before inputs are fetched: copies of bytes are smaller.
+    {"fetch-bytes", fetch_bytes},
     // Before buckets, which keep their members together: a copy from the caller is no exchange between devices, and moving it
     // forward has nothing to tear apart.
     {"fetch-inputs", fetch_inputs},

@@ -23,7 +23,7 @@ struct Rewrite {
 std::span<const Rewrite> rewrites();
 
 /// In a world, brings parameters in shares together ahead of their readers, and makes new values of variables that come from messages at
-/// once. Errors, as for the next four: those of rearrange() (runtime/bind/order.h).
+/// once. Errors, as for the next five: those of rearrange() (runtime/bind/order.h).
 Result<void> order_messages(BoundProgram& program, const BindContext& context);
 
 /// Moves operations that only make new values of variables to the end of asynchronous lanes.
@@ -31,6 +31,10 @@ Result<void> sink_updates(BoundProgram& program, const BindContext& context);
 
 /// Moves generated kernels that read only variables to the front of asynchronous lanes, equal ones together.
 Result<void> hoist_from_variables(BoundProgram& program, const BindContext& context);
+
+/// Inputs whose data are bytes cross to devices that look up numbers as bytes, if nothing else reads them. Also an error: an operation that
+/// cannot be prepared.
+Result<void> fetch_bytes(BoundProgram& program, const BindContext& context);
 
 /// Fetches what asynchronous lanes read from the caller before anything else, small tensors in one transfer.
 Result<void> fetch_inputs(BoundProgram& program, const BindContext& context);

@@ -43,6 +43,7 @@ class CudaDevice final : public Device {
     info_.alignment = kAlignment;
     info_.asynchronous = true;
     info_.fuses_norms = backend->fuses_norms();
+    info_.looks_up_numbers = true;
     info_.planned = std::move(planned);
   }
 
@@ -122,16 +123,11 @@ class CudaDevice final : public Device {
   }
 
   Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) override {
-    static const Plan no_plan;
-    SHEAF_ASSIGN(auto library, open_library());
-    Step step;
-    step.op = Op::reorder;
-    step.inputs = step.outputs = {0};
-    step.roles = {"x"};
-    const bool constant[] = {false};
-    PrepareRequest request{step, no_plan, {&from, 1}, {&to, 1}, threads, false, constant};
     const auto format = [](const TensorSpec& spec) { return spec.plain() ? "plain" : spec.format->name(); };
-    return described(library->prepare(request), "reordering from " + format(from) + " to " + format(to));
+    return reordered(from, to, threads, {}, "reordering from " + format(from) + " to " + format(to));
+  }
+  Result<Prepared> prepare_numbers(const TensorSpec& bytes, const TensorSpec& to, std::span<const float> numbers) override {
+    return reordered(bytes, to, 1, numbers, "the numbers of bytes");
   }
 
   TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return same_layout_of(tensor, dtype); }
@@ -169,6 +165,20 @@ class CudaDevice final : public Device {
   }
 
  private:
+  Result<Prepared> reordered(const TensorSpec& from, const TensorSpec& to, int threads, std::span<const float> numbers,
+                             const std::string& what) {
+    static const Plan no_plan;
+    SHEAF_ASSIGN(auto library, open_library());
+    Step step;
+    step.op = Op::reorder;
+    step.inputs = step.outputs = {0};
+    step.roles = {"x"};
+    const bool constant[] = {false};
+    PrepareRequest request{step, no_plan, {&from, 1}, {&to, 1}, threads, false, constant};
+    request.numbers = numbers;
+    return described(library->prepare(request), what);
+  }
+
   /// Tells the operation what it works on.
   static Result<Prepared> described(Result<Prepared> prepared, const std::string& what) {
     if (!prepared || !prepared->executable || dynamic_cast<PlannedLaunches*>(prepared->executable.get())) return prepared;

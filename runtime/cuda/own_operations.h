@@ -19,6 +19,10 @@ Result<Prepared> prepare_own_reorder(const TensorSpec& from, const TensorSpec& t
 /// Between f32 and bf16 or f16, of tensors in one format: rounded to nearest, ties to even. One launch may do several (Device::merge).
 Prepared prepare_own_conversion(const TensorSpec& from, const TensorSpec& to, const std::shared_ptr<OwnKernels>& kernels);
 
+/// Device::prepare_numbers().
+Prepared prepare_own_numbers(const TensorSpec& bytes, const TensorSpec& to, std::span<const float> numbers,
+                             const std::shared_ptr<OwnKernels>& kernels);
+
 /// `reduce`: x0 + x1 + … from left to right, in x0's format; f32, bf16, f16, rounded after each addition. Guardable.
 Prepared prepare_own_reduce(const PrepareRequest& request, const std::shared_ptr<OwnKernels>& kernels);
 

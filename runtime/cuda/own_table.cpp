@@ -19,6 +19,7 @@ Result<Prepared> prepare_reorder(const PrepareRequest& request, const std::share
                                  const DeviceProperties& gpu) {
   require(request.inputs.size() == 1 && request.outputs.size() == 1, "a reorder has one input and one output");
   const TensorSpec &from = request.inputs[0], &to = request.outputs[0];
+  if (!request.numbers.empty()) return prepare_own_numbers(from, to, request.numbers, kernels);
   if (from.dtype != to.dtype && from.dims == to.dims && same_format(from, to)) return prepare_own_conversion(from, to, kernels);
   return prepare_own_reorder(from, to, kernels);
 }

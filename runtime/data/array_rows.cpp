@@ -113,6 +113,10 @@ class ArrayRows : public RowSource {
     return static_cast<uint32_t>(sum);
   }
 
+  ByteNumbers numbers() const override {
+    return stored_ == DType::uint8 && dtype() == DType::float32 ? ByteNumbers(bytes_.begin(), bytes_.end()) : ByteNumbers();
+  }
+
   std::optional<int64_t> below() const override { return stored_ == DType::uint8 ? std::optional<int64_t>(256) : std::nullopt; }
 
   /// Every element can be converted, so that reading can't fail in that later. Errors: the one that can't be.

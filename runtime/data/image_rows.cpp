@@ -56,6 +56,12 @@ class ImageRows : public RowSource {
   }
 
   Result<uint32_t> fingerprint() const override { return folder_.fingerprint(); }
+  ByteNumbers numbers() const override {
+    ByteNumbers all;
+    for (int c = 0; dtype() == DType::float32 && c < channels_; ++c)
+      all.insert(all.end(), values_[static_cast<size_t>(c)].begin(), values_[static_cast<size_t>(c)].end());
+    return all;
+  }
   int64_t rows_for_a_thread() const override { return kPicturesForAThread; }
 
  private:

@@ -1,6 +1,7 @@
 // Rows of an input or a target, read as they are needed: the opened form of every SOURCE of the command line.
 #pragma once
 
+#include "runtime/base/bytes.h"
 #include "sheaf/tensor.h"
 
 #include <cstdint>
@@ -49,6 +50,11 @@ class RowSource {
 
   /// A fair number of rows for one of several threads; 0: reading is so cheap that one thread is enough.
   virtual int64_t rows_for_a_thread() const { return 0; }
+
+  /// What its bytes stand for, if its elements are float32 and made from bytes; else empty.
+  virtual ByteNumbers numbers() const { return {}; }
+  /// From here on its elements are those bytes, in uint8. For sources with numbers().
+  void give_bytes() { dtype_ = DType::uint8; }
 
   /// An upper bound of integers from 0, exclusive, if known without reading them; none: unknown.
   virtual std::optional<int64_t> below() const { return std::nullopt; }

@@ -39,6 +39,7 @@ struct DeviceInfo {
   /// prepare() accepts batch norm with the addition and ReLU around it (runtime/bind/fuse_norms.h): batch_norm_train with
   /// `activation`, `residual` and a mask as its workspace, batch_norm_backward with `activation` and the residual's gradient.
   bool fuses_norms = false;
+  bool looks_up_numbers = false;  ///< it has prepare_numbers()
   /// For a device that is only planned for (plan_device()): why, and as what. Empty: it is present and open.
   std::string planned;
 };
@@ -192,6 +193,11 @@ class Device {
   /// its parts, in rank order; others: their parts; reduce: the parts', root's also being the results.
   virtual Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request, std::span<Device* const> members) {
     return std::vector<Prepared>{};
+  }
+  /// An operation that makes plain `bytes` the numbers that they stand for, in float32: `numbers` are those of each byte, 256 for each
+  /// index of the second dimension, at most three, or for all.
+  virtual Result<Prepared> prepare_numbers(const TensorSpec& bytes, const TensorSpec& to, std::span<const float> numbers) {
+    return Error("this device looks up no numbers");
   }
 };
 

@@ -74,10 +74,11 @@ struct PrepareRequest {
   const Kernels* kernels = nullptr;
   std::span<const int64_t> extents = {};
   int64_t work = 0;
-  bool explain = false;              ///< `Prepared::reason` names the alternatives too, which takes time to find out
-  bool deterministic = true;         ///< --deterministic: no engine whose sums depend on the order of threads
-  int64_t gpu_work = 0;              ///< as `work`, for the kernel's form for GPUs
-  const Choices* choices = nullptr;  ///< null: the device's cost model chooses among its candidates
+  bool explain = false;                 ///< `Prepared::reason` names the alternatives too, which takes time to find out
+  bool deterministic = true;            ///< --deterministic: no engine whose sums depend on the order of threads
+  int64_t gpu_work = 0;                 ///< as `work`, for the kernel's form for GPUs
+  const Choices* choices = nullptr;     ///< null: the device's cost model chooses among its candidates
+  std::span<const float> numbers = {};  ///< for op `reorder` of bytes: what they stand for (Device::prepare_numbers())
 };
 
 struct Prepared {

@@ -34,6 +34,9 @@ class RankedDevice : public Device {
   Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to, int threads) override {
     return shown(inner_->prepare_reorder(from, to, threads));
   }
+  Result<Prepared> prepare_numbers(const TensorSpec& bytes, const TensorSpec& to, std::span<const float> numbers) override {
+    return shown(inner_->prepare_numbers(bytes, to, numbers));
+  }
   TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return inner_->same_layout(tensor, dtype); }
 
  private:

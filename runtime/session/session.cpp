@@ -106,6 +106,7 @@ Result<std::unique_ptr<Binding>> ModelState::bind(const Program& program, std::s
                                                   int64_t batch, const BindOptions& options, size_t first_outputs) {
   BindRequest request{plan, program, devices, {}, store, batch, options.fast_numerics, options.explain};
   request.arenas = options.arenas;
+  request.bytes = options.bytes;
   request.first_outputs = first_outputs;
   request.graphs = options.graphs;
   request.deterministic = options.deterministic;

@@ -25,8 +25,9 @@ class BatchStep {
   /// The layer whose result wasn't finite first; empty if all are.
   Result<std::string> first_not_finite(std::span<const void* const> given);
 
-  /// Sizes of the inputs for these rows.
+  /// Sizes of the inputs for these rows, and what they are given as.
   const std::vector<std::vector<int64_t>>& shapes() const { return shapes_; }
+  DType dtype(size_t index) const { return parts_ ? parts_->largest().dtype(index) : whole_->dtype(index); }
   /// By input: which of these rows this process reads, in one or several runs.
   RowsRead rows_read() const;
   /// With micro-batches, the largest part's.

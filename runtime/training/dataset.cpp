@@ -66,6 +66,18 @@ Result<void> Dataset::require_rows() const {
   return Error("the data has no rows: '" + values_[static_cast<size_t>(rows_of_)].name + "' is empty");
 }
 
+std::map<std::string, ByteNumbers> Dataset::numbers() const {
+  std::map<std::string, ByteNumbers> all;
+  for (size_t i = 0; i < values_.size(); ++i)
+    if (auto numbers = sources_[i]->numbers(); !numbers.empty()) all.emplace(values_[i].name, std::move(numbers));
+  return all;
+}
+
+void Dataset::give_bytes(std::span<const ValueInfo> taken) {
+  for (size_t i = 0; i < values_.size(); ++i)
+    if (taken[i].dtype == DType::uint8 && !sources_[i]->numbers().empty()) sources_[i]->give_bytes();
+}
+
 Result<uint32_t> Dataset::fingerprint() const {
   uLong sum = 0;
   for (const auto& source : sources_) {

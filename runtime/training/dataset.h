@@ -35,6 +35,10 @@ class Dataset {
   Result<void> require_rows() const;
   const std::vector<ValueInfo>& values() const { return values_; }
   const RowSource& source(size_t index) const { return *sources_[index]; }
+  /// By name: what the bytes stand for that float32 values are made from (BindOptions::bytes).
+  std::map<std::string, ByteNumbers> numbers() const;
+  /// From here on batches have, of such values, the bytes, where `taken`, in the order of values(), has uint8.
+  void give_bytes(std::span<const ValueInfo> taken);
   /// A CRC-32 of all sources' fingerprints. Errors: those of RowSource::fingerprint().
   Result<uint32_t> fingerprint() const;
 

@@ -38,7 +38,7 @@ Result<void> MicroBatches::prepare(ModelState& model, std::span<const ValueInfo>
     cut.rows = inputs[i].batch_dim >= 0;
     if (cut.rows) {
       const auto dim = static_cast<size_t>(inputs[i].batch_dim);
-      cut.row_bytes = size_of(inputs[i].dtype);
+      cut.row_bytes = size_of(largest().dtype(i));
       for (size_t d = 0; d < shape.size(); ++d) {
         if (d < dim) cut.outer *= static_cast<size_t>(shape[d]);
         if (d > dim) cut.row_bytes *= static_cast<size_t>(shape[d]);

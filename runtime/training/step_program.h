@@ -39,6 +39,8 @@ class StepProgram {
 
   /// The sizes of caller's buffer `index` for these rows.
   const std::vector<int64_t>& shape(size_t index) const { return binding_->inputs()[places_[index]].dims; }
+  /// Its dtype: the plan's, or uint8 where its numbers are looked up (BindOptions::bytes).
+  DType dtype(size_t index) const { return binding_->inputs()[places_[index]].dtype; }
   /// The rows of caller's buffer `index` that this process reads.
   const Run& rows_read(size_t index) const { return binding_->rows_read()[places_[index]]; }
   const Binding& binding() const { return *binding_; }

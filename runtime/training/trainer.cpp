@@ -12,8 +12,16 @@
 namespace sheaf {
 
 Result<BatchStep*> Trainer::State::step_of(int64_t rows) {
-  return bound.of(rows,
-                  [&](int64_t size) { return BatchStep::bind(*model.state(), devices, size, options, inputs, settings); });
+  return bound.of(rows, [&](int64_t size) -> Result<BatchStep> {
+    SHEAF_ASSIGN(auto step, BatchStep::bind(*model.state(), devices, size, options, inputs, settings));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!options.bytes.contains(inputs[i].name) || step.dtype(i) == inputs[i].dtype) continue;
+      if (size != bound.batch())
+        return Error("internal error: batches of other sizes take '" + inputs[i].name + "' as other data");
+      inputs[i].dtype = step.dtype(i);
+    }
+    return Result<BatchStep>(std::move(step));
+  });
 }
 
 Result<int64_t> Trainer::State::take(std::span<const TensorView> values) {

@@ -128,6 +128,24 @@ struct Body {
   }
 };
 
+class NumbersOfBytes final : public Executable {
+ public:
+  NumbersOfBytes(const std::vector<int64_t>& dims, std::span<const float> numbers) : numbers_(numbers.begin(), numbers.end()) {
+    for (size_t i = 0; i < dims.size(); ++i) (i < 2 ? rows_ : inner_) *= static_cast<size_t>(dims[i]);
+  }
+  void run(void* const* buffers, void*) override {
+    const auto* bytes = static_cast<const uint8_t*>(buffers[0]);
+    auto* to = static_cast<float*>(buffers[1]);
+    const size_t channels = numbers_.size() / 256;
+    for (size_t row = 0; row < rows_; ++row)
+      for (size_t i = 0; i < inner_; ++i) *to++ = numbers_[row % channels * 256 + *bytes++];
+  }
+
+ private:
+  std::vector<float> numbers_;
+  size_t rows_ = 1, inner_ = 1;
+};
+
 class LibraryOperation final : public cuda::Operation {
  public:
   LibraryOperation(SimDriver& driver, std::shared_ptr<Body> body, const LibraryOptions& options, std::string failure)
@@ -185,11 +203,26 @@ Result<Prepared> SimLibrary::prepare_reorder(const TensorSpec& from, const Tenso
   return prepared;
 }
 
+Result<Prepared> SimLibrary::prepare_numbers(const PrepareRequest& request) {
+  auto body = std::make_shared<Body>();
+  const TensorSpec &from = request.inputs[0], &to = request.outputs[0];
+  body->inputs.push_back({from, from, {}, {}, {}, {}});
+  body->outputs.push_back({to, to, {}, {}, {}, {}});
+  body->executable = std::make_unique<NumbersOfBytes>(from.dims, request.numbers);
+  Prepared prepared;
+  prepared.inputs = {from};
+  prepared.outputs = {to};
+  prepared.implementation = "sim";
+  prepared.executable = std::make_unique<LibraryOperation>(driver_, std::move(body), options_, "");
+  return prepared;
+}
+
 Result<void> SimLibrary::supports(Op op, DType dtype) {
   return (options_.operations ? *options_.operations : *cpu_device()).supports(op, dtype_on_cpu(dtype));
 }
 
 Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
+  if (request.step.op == Op::reorder && !request.numbers.empty()) return prepare_numbers(request);
   if (request.step.op == Op::reorder) return prepare_reorder(request.inputs[0], request.outputs[0]);
   // The CPU sees plain operands, whatever they are here.
   std::vector<TensorSpec> inputs, outputs;

@@ -31,6 +31,7 @@ class SimLibrary final : public cuda::Library {
 
  private:
   Result<Prepared> prepare_reorder(const TensorSpec& from, const TensorSpec& to);
+  Result<Prepared> prepare_numbers(const PrepareRequest& request);
 
   SimDriver& driver_;
   LibraryOptions options_;

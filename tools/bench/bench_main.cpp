@@ -159,6 +159,7 @@ OptionParser bench_options() {
   parser
       .flag("--calibrate", "measure the machine instead, for --describe (a few seconds; no PLAN; -o FILE writes it to a file)")
       .add(execution_options)
+      .add(bytes_option)
       .add(add_trace_options)
       .example("the speed, and a comparison with an earlier run",
                {"sheaf compile models/tutorial.json -o tutorial.plan",

@@ -19,6 +19,22 @@ Result<double> deadline_of(const std::string& text) {
   return Error("--deadline: '" + text + "' is not a number of seconds above 0, at most 1e9");
 }
 
+/// The names of a list.
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (size_t begin = 0, end; begin < list.size(); begin = end + 1) {
+    end = std::min(list.find(',', begin), list.size());
+    names.push_back(list.substr(begin, end - begin));
+  }
+  return names;
+}
+
+ByteNumbers numbers_up_to_one() {
+  ByteNumbers numbers(256);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i) / 255.0F;
+  return numbers;
+}
+
 }  // namespace
 
 void devices_option(OptionParser& parser) {
@@ -78,6 +94,13 @@ void deterministic_option(OptionParser& parser) {
               "it gains");
 }
 
+void bytes_option(OptionParser& parser) {
+  parser.option(
+      "--bytes", "NAME[,NAME]",
+      "inputs of a training step whose data are bytes, as pictures' are: on GPUs they cross the bus as such, as `sheaf train` "
+      "does by itself");
+}
+
 void deadline_option(OptionParser& parser) {
   parser.option("--deadline", "SECONDS",
                 "give up when a GPU has done nothing for this long, and report what ran last (default 300)");
@@ -98,6 +121,7 @@ Result<BindOptions> bind_options(const Options& options) {
   bind.graphs = !options.has("--no-graphs");
   SHEAF_ASSIGN(bind.shards, shards_of(options));
   bind.deterministic = !options.has("--no-deterministic");
+  for (const std::string& name : names_in(options.value("--bytes"))) bind.bytes[name] = numbers_up_to_one();
   if (options.has("--deadline")) {
     SHEAF_ASSIGN(bind.deadline_seconds, deadline_of(options.value("--deadline")));
   }

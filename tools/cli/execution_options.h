@@ -16,6 +16,7 @@ void tune_option(OptionParser& parser);          ///< --tune KIND
 // For verbs that don't run plans as they stand; those that do have all of these in execution_options().
 void deterministic_option(OptionParser& parser);  ///< --no-deterministic
 void deadline_option(OptionParser& parser);       ///< --deadline SECONDS
+void bytes_option(OptionParser& parser);          ///< --bytes NAME[,NAME]
 /// --no-graphs, --no-deterministic and --deadline, under a heading of their own.
 void execution_options(OptionParser& parser);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/plan.h"
+#include "sheaf/options.h"
 
 #include <string>
 #include <vector>
@@ -13,6 +14,6 @@ namespace sheaf {
 /// allocated on a device; GPUs are planned as `device_model`, if that isn't empty. Errors: the plan holds no executable
 /// program; a device that cannot be opened; those of plan_binding().
 Result<std::string> bound_text(const Plan& plan, const Program& program, const std::vector<std::string>& devices, int64_t batch,
-                               int shards = 0, const std::string& device_model = "");
+                               const BindOptions& options = {}, const std::string& device_model = "");
 
 }  // namespace sheaf

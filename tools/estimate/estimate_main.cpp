@@ -83,6 +83,7 @@ OptionParser estimate_options() {
               "infer or train (default: train if the plan has it), or a micro-batched step's accumulate or update")
       .add(numerics_option)
       .add(deterministic_option)
+      .add(bytes_option)
       .option("--memory", "SIZE", "find the largest batch with which no device needs more: 80GiB, 16e9")
       .option("--describe", "FILE", "the devices' rates, as written by `sheaf bench --calibrate`; without it, a guess")
       .file(FileUse::input)

@@ -16,6 +16,7 @@ size_t PlannedProgram::peak_bytes() const {
 
 Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, const DeviceSet& devices, int64_t batch,
                                     const BindOptions& options) {
+  SHEAF_TRY(check_bytes(plan, program, options.bytes));
   PlannedProgram planned;
   // This program doesn't open the host; the set keeps it for as long as this is used.
   const std::shared_ptr<Device> host(&devices.host(), [](Device*) {});
@@ -24,9 +25,10 @@ Result<PlannedProgram> plan_program(const Plan& plan, const Program& program, co
     SHEAF_TRY(planned.store->variable(parameter.name));
   }
   const IdVector<LaneId, std::shared_ptr<const Kernels>> kernels(devices.lanes().size());
-  SHEAF_ASSIGN(auto tuned, plan_tuned({plan, program, devices, kernels, *planned.store, batch, options.fast_numerics,
-                                       options.explain, options.deterministic},
-                                      options.tune));
+  BindContext context{
+      plan, program, devices, kernels, *planned.store, batch, options.fast_numerics, options.explain, options.deterministic};
+  context.bytes = &options.bytes;
+  SHEAF_ASSIGN(auto tuned, plan_tuned(context, options.tune));
   planned.binding = std::move(tuned.binding);
   planned.lasting.resize(kernels.size());
   for (const VariableStore::Node& node : planned.store->nodes()) {

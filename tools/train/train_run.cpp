@@ -69,7 +69,10 @@ Result<Ending> TrainRun::run() {
   bind.micro_batches = settings_.micro_batches;
   bind.arenas = make_arena_pool();  // steps and evaluation take turns
   const TrainingProgress progress{0, 0, settings_.lr.value_or(model_lr(model_->plan())), settings_.seed};
+  bind.bytes = data_->numbers();
   SHEAF_ASSIGN(learner_, ModelLearner::make(*model_, devices_, data_->rows(), loop_.batch_size, progress, bind));
+  data_->give_bytes(learner_->trainer().inputs());
+  bind.bytes.clear();
   learner_->set_trace(trace_);
   if (eval_) {
     // No more rows at a time than in training, whose memory is known to be available.

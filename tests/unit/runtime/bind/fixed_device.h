@@ -20,7 +20,7 @@ class FixedDevice final : public Device {
  public:
   explicit FixedDevice(int memory_space) : space_(memory_space) {
     info_.kind = space_ == 0 ? "cpu" : "gpu";
-    info_.asynchronous = space_ != 0;
+    info_.asynchronous = info_.looks_up_numbers = space_ != 0;
     info_.shares_host_memory = info_.uses_host_cores = space_ == 0;
   }
   const DeviceInfo& info() const override { return info_; }
@@ -49,6 +49,9 @@ class FixedDevice final : public Device {
     prepared.inputs = {from};
     prepared.outputs = {to};
     return prepared;
+  }
+  Result<Prepared> prepare_numbers(const TensorSpec& bytes, const TensorSpec& to, std::span<const float>) override {
+    return prepare_reorder(bytes, to, 1);
   }
   TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return same_layout(tensor, dtype, tensor.format); }
   Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest&, std::span<Device* const> members) override {

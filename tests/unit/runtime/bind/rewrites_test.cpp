@@ -52,6 +52,11 @@ class Bound {
     }
     ADD_FAILURE() << "no rewrite " << name;
   }
+  /// It stays where it is from here on.
+  void give_bytes(ByteInputs bytes) {
+    bytes_ = std::move(bytes);
+    context_.bytes = &bytes_;
+  }
   void apply(const Rewrite& rewrite) {
     auto done = rewrite.apply(program_, context_);
     EXPECT_TRUE(done) << to_string(done.error());
@@ -67,12 +72,14 @@ class Bound {
   PlanBuilder builder_;
   DeviceSet devices_;
   VariableStore store_;
+  ByteInputs bytes_;
   BindContext context_;
   BoundProgram program_;
 };
 
 /// `claim`: what the file shows.
-void expect_rewrite(const std::string& name, const std::string& claim, Bound bound) {
+void expect_rewrite(const std::string& name, const std::string& claim, Bound bound, ByteInputs bytes = {}) {
+  bound.give_bytes(std::move(bytes));
   bound.up_to(name);
   std::string text = claim + "\n\nbefore " + name + "\n\n" + bound.text();
   for (const Rewrite& rewrite : rewrites())
@@ -199,6 +206,29 @@ TEST(Rewrites, HoistFromVariables) {
   expect_rewrite("hoist-from-variables",
                  "On a GPU what reads only variables comes first, equal kernels together: both halves before the products.",
                  {conversions(), fixed_devices(0, 1), 1});
+}
+
+TEST(Rewrites, FetchBytes) {
+  expect_rewrite("fetch-bytes", "The replicas' rows of a picture cross to their GPUs as bytes, which look up the numbers.",
+                 {replicas(), fixed_devices(0, 2), 6}, {{"x", ByteNumbers(256)}});
+}
+
+/// On a list with a CPU, or where a program gives an input back, data come as declared.
+TEST(Rewrites, BytesAreFetchedByGpusAlone) {
+  PlanBuilder back = training();
+  back.output("x", 0);
+  const auto host = std::make_shared<FixedDevice>(0);
+  DeviceSet mixed(host, {std::make_shared<FixedDevice>(1), host}, {"gpu:0", "cpu:0"}, 1);
+  Bound bounds[] = {
+      {std::move(back), fixed_devices(0, 1), 1}, {replicas(), std::move(mixed), 6}, {replicas(), fixed_devices(2), 6}};
+  for (Bound& bound : bounds) {
+    bound.give_bytes({{"x", ByteNumbers(256)}});
+    bound.up_to("fetch-bytes");
+    const std::string before = bound.text();
+    for (const Rewrite& rewrite : rewrites())
+      if (rewrite.name == "fetch-bytes") bound.apply(rewrite);
+    EXPECT_EQ(bound.text(), before);
+  }
 }
 
 TEST(Rewrites, FetchInputs) {

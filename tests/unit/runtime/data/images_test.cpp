@@ -96,6 +96,27 @@ TEST_F(Images, AreTorchvisionsBitForBit) {
   EXPECT_EQ(sum(",resize", 3, 12, 16), 0x924c525eU);
 }
 
+/// The bytes of a picture, borders and flips included, and what each stands for in its channel.
+TEST_F(Images, AreTheNumbersOfTheirBytes) {
+  write("one/a.png", png());
+  for (const int64_t channels : {1, 3}) {
+    const auto source =
+        open(",random_crop=9,flip,mean=0.485/0.456/0.406,std=0.229/0.224/0.225", channels, 24, 30, DType::float32);
+    ASSERT_TRUE(source) << to_string(source.error());
+    const auto expected = values_of<float>(*read_rows(**source, 0, 1));
+    const ByteNumbers numbers = (*source)->numbers();
+    ASSERT_EQ(numbers.size(), size_t(channels) * 256);
+    (*source)->give_bytes();
+    EXPECT_EQ((*source)->dtype(), DType::uint8);
+    EXPECT_TRUE((*source)->numbers().empty());
+    const auto bytes = values_of<uint8_t>(*read_rows(**source, 0, 1));
+    ASSERT_EQ(bytes.size(), expected.size());
+    for (size_t i = 0; i < bytes.size(); ++i) ASSERT_EQ(numbers[i / (24 * 30) * 256 + bytes[i]], expected[i]) << i;
+  }
+  EXPECT_TRUE((*open(",resize", 3, 12, 16))->numbers().empty()) << "bytes already";
+  EXPECT_TRUE((*open(",resize", 3, 12, 16, DType::bfloat16))->numbers().empty());
+}
+
 TEST_F(Images, AJpegIsShrunkWhileDecodedOnlyFarAboveTheSizeNeeded) {
   const auto divisor = [](int width, int height, int to) {
     ImageOptions options;

@@ -105,6 +105,26 @@ TEST_F(SourceFiles, IdxImagesBecomeUnitFloatsWithAChannel) {
   }
 }
 
+TEST_F(SourceFiles, ArraysOfBytesAreTheirNumbers) {
+  std::string data(512, '\0');
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i * 37);
+  for (const std::string& file :
+       {write("images", idx(kU8, {8, 8, 8}, data)), write("images.npy", npy("|u1", false, "(8, 8, 8)", data))}) {
+    const auto source = open_source(file, {"x", DType::float32, {-1, 8, 8}});
+    ASSERT_TRUE(source) << to_string(source.error());
+    const auto expected = values_of<float>(*read_rows(**source, 2, 5));
+    const ByteNumbers numbers = (*source)->numbers();
+    ASSERT_EQ(numbers.size(), 256);
+    (*source)->give_bytes();
+    const auto bytes = values_of<uint8_t>(*read_rows(**source, 2, 5));
+    ASSERT_EQ(bytes.size(), expected.size());
+    for (size_t i = 0; i < bytes.size(); ++i) ASSERT_EQ(numbers[bytes[i]], expected[i]) << file << ", " << i;
+    EXPECT_TRUE((*open_source(file, {"x", DType::uint8, {-1, 8, 8}}))->numbers().empty());
+    EXPECT_TRUE((*open_source(file, {"x", DType::int64, {-1, 8, 8}}))->numbers().empty());
+  }
+  EXPECT_TRUE((*open_source("random:8", {"x", DType::float32, {-1, 8, 8}}))->numbers().empty());
+}
+
 TEST_F(SourceFiles, IdxLabelsBecomeIntegers) {
   const std::string file = write("labels", idx(kU8, {3}, "\x07\x02\x09"));
   EXPECT_EQ(values_of<int64_t>(*load_source(file, {"y", DType::int64, {-1}})), (std::vector<int64_t>{7, 2, 9}));

@@ -242,6 +242,133 @@ TEST(GpuTraining, ANextBatchThatIsNotFiniteFailsItsOwnStep) {
   EXPECT_TRUE(third && std::isfinite(*third));
 }
 
+/// Rows whose x are bytes, each of three channels with numbers of its own, and t too.
+struct ByteBatch {
+  std::vector<uint8_t> x, t;
+  std::vector<float> x_numbers, t_numbers;
+  ByteBatch(int64_t rows, int seed) : x(size_t(rows) * 3), t(size_t(rows)) {
+    const ByteNumbers of_x = numbers_of_x(), of_t = numbers_of_t();
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<uint8_t>((i * 89 + size_t(seed) * 41) % 256);
+    for (size_t i = 0; i < t.size(); ++i) t[i] = static_cast<uint8_t>((i * 7 + size_t(seed)) % 256);
+    for (size_t i = 0; i < x.size(); ++i) x_numbers.push_back(of_x[i % 3 * 256 + x[i]]);
+    for (size_t i = 0; i < t.size(); ++i) t_numbers.push_back(of_t[t[i]]);
+  }
+  static ByteNumbers numbers_of_x() {
+    ByteNumbers numbers;
+    for (const float mean : {0.1F, 0.4F, 0.7F})
+      for (int i = 0; i < 256; ++i) numbers.push_back((static_cast<float>(i) / 255.0F - mean) / 0.3F);
+    return numbers;
+  }
+  static ByteNumbers numbers_of_t() {
+    ByteNumbers numbers;
+    for (int i = 0; i < 256; ++i) numbers.push_back(static_cast<float>(i) / 255.0F);
+    return numbers;
+  }
+  std::vector<const void*> buffers(bool bytes) const {
+    return bytes ? std::vector<const void*>{x.data(), t.data()} : std::vector<const void*>{x_numbers.data(), t_numbers.data()};
+  }
+};
+
+BindOptions bytes_of_inputs(bool graphs) {
+  BindOptions bind;
+  bind.graphs = graphs;
+  bind.bytes = {{"x", ByteBatch::numbers_of_x()}, {"t", ByteBatch::numbers_of_t()}};
+  return bind;
+}
+
+/// Losses and weights of steps on batches of these rows, each with the next one at hand.
+Trained train_bytes(Training& training, const std::vector<int64_t>& rows, bool bytes) {
+  std::vector<ByteBatch> batches;
+  for (size_t i = 0; i < rows.size(); ++i) batches.emplace_back(rows[i], int(i));
+  Trained trained;
+  training.trainer->progress().lr = 1e-6;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    const bool ahead = i + 1 < batches.size() && rows[i + 1] == rows[i];
+    auto loss = training.trainer->step_rows(rows[i], batches[i].buffers(bytes), {},
+                                            ahead ? batches[i + 1].buffers(bytes) : std::vector<const void*>());
+    EXPECT_TRUE(loss) << to_string(loss.error());
+    trained.losses.push_back(loss ? *loss : 0);
+    for (const size_t k : {0, 1}) trained.weights.push_back(parameter_values(training.model, k));
+    trained.weights.push_back(state_values(training.model, *training.trainer, 0));
+  }
+  return trained;
+}
+
+TEST(GpuTraining, BytesTrainAsTheNumbersThatTheyStandFor) {
+  const std::vector<int64_t> small = {7, 7, 7, 2, 7}, large = {20'000, 20'000, 20'000, 11'001, 20'000};
+  for (const char* list : {"cuda:0", "cuda:0,cuda:1", "cuda:0,cuda:0", "cuda:0,cuda:1,cuda:2"}) {
+    for (const bool graphs : {true, false}) {
+      for (const auto& rows : {small, large}) {
+        SCOPED_TRACE(std::string(list) + (graphs ? ", " : ", no graphs, ") + std::to_string(rows[0]) + " rows");
+        BindOptions plain;
+        plain.graphs = graphs;
+        Training numbers(machine(), list, {}, rows[0], plain), bytes(machine(), list, {}, rows[0], bytes_of_inputs(graphs));
+        ASSERT_TRUE(numbers.trainer && bytes.trainer);
+        for (const size_t input : {0, 1}) {
+          EXPECT_EQ(numbers.trainer->inputs()[input].dtype, DType::float32);
+          EXPECT_EQ(bytes.trainer->inputs()[input].dtype, DType::uint8);
+        }
+        EXPECT_EQ(train_bytes(bytes, rows, true), train_bytes(numbers, rows, false));
+      }
+    }
+  }
+}
+
+TEST(GpuTraining, NumbersAreGivenWhereACpuTrainsToo) {
+  for (const char* list : {"cuda:0,cpu:0", "cpu:0,cuda:0", "cpu:0"}) {
+    SCOPED_TRACE(list);
+    Training training(machine(), list, {}, 7, bytes_of_inputs(true)), plain(machine(), list, {}, 7);
+    ASSERT_TRUE(training.trainer && plain.trainer);
+    for (const ValueInfo& input : training.trainer->inputs()) EXPECT_EQ(input.dtype, DType::float32);
+    EXPECT_EQ(train_bytes(training, {7, 7, 3}, false), train_bytes(plain, {7, 7, 3}, false));
+  }
+}
+
+/// What the driver copied from the host's memory, by size, in the third step.
+TEST(GpuTraining, AQuarterOfTheBytesCrossesTheBus) {
+  for (const bool bytes : {true, false}) {
+    MachineOptions options = machine();
+    options.driver.seconds = [](const std::string&) { return 1e-3; };
+    options.driver.seconds_per_question = 1e-3;
+    Training training(options, "cuda:0", {}, 40'000, bytes ? bytes_of_inputs(true) : BindOptions());
+    ASSERT_TRUE(training.trainer);
+    train_bytes(training, {40'000, 40'000, 40'000}, bytes);
+    std::map<std::string, int> copies;
+    for (const sim::Timed& timed : training.machine.driver().history())
+      if (timed.name.starts_with("copy of ")) ++copies[timed.name];
+    const size_t size = bytes ? 1 : sizeof(float);
+    EXPECT_EQ(copies["copy of " + std::to_string(40'000 * 3 * size) + " bytes"], 3);
+    EXPECT_EQ(copies["copy of " + std::to_string(40'000 * size) + " bytes"], 3);
+    EXPECT_EQ(copies["copy of " + std::to_string(40'000 * 3 * (5 - size)) + " bytes"], 0);
+    size_t moved = 0;
+    for (const Communication& communication : training.trainer->binding().info().communications)
+      if (communication.producer < 0 && communication.bytes > 1000) moved += communication.bytes;
+    EXPECT_EQ(moved, 40'000 * 4 * size) << "what explain and traces are told";
+  }
+}
+
+TEST(GpuTraining, BytesThatNoStepTakesAreErrors) {
+  SimMachine machine(sheaf::machine());
+  const auto devices = machine.list("cuda:0");
+  const Model model = Training::load({});
+  const auto problem = [&](const std::string& name, size_t numbers) {
+    BindOptions bind;
+    bind.bytes[name] = ByteNumbers(numbers);
+    auto bound = Trainer::bind(model, devices, 6, bind);
+    return bound ? std::string() : bound.error().message();
+  };
+  EXPECT_EQ(problem("x", 256), "");
+  EXPECT_EQ(problem("x", 768), "");
+  EXPECT_THAT(problem("x", 512), HasSubstr("bytes for 'x': 512 numbers; there are 256, or 256 for each of at most 3 channels"));
+  EXPECT_THAT(problem("t", 768), HasSubstr("768 numbers"));
+  EXPECT_THAT(problem("lr", 256), HasSubstr("bytes for 'lr': the training step has no such input or target"));
+  BindOptions bind;
+  bind.bytes["x"] = ByteNumbers(256);
+  auto session = model.bind(devices, 6, bind);
+  ASSERT_FALSE(session);
+  EXPECT_THAT(session.error().message(), HasSubstr("to training steps alone"));
+}
+
 /// On the device's clock a batch has come before the step before it ends.
 TEST(GpuTraining, TheNextBatchComesBesideTheWork) {
   constexpr size_t kSteps = 4;
