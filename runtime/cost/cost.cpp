@@ -51,4 +51,11 @@ DType multiplied(Op op, std::span<const TensorSpec> inputs) {
   return DType::float32;
 }
 
+int64_t channels_of(Op op, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) {
+  const bool of_weight = op == Op::conv_backward_weight;
+  if (!of_weight && op != Op::conv && op != Op::conv_backward_data && op != Op::conv_transpose) return 0;
+  const TensorSpec* weight = of_weight ? (outputs.empty() ? nullptr : &outputs[0]) : (inputs.size() < 2 ? nullptr : &inputs[1]);
+  return weight && weight->dims.size() >= 2 ? std::min(weight->dims[0], weight->dims[1]) : 0;
+}
+
 }  // namespace sheaf

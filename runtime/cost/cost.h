@@ -37,6 +37,10 @@ Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSp
 /// (generated kernels, and everything that isn't a matrix product, compute in f32: docs/precision.md).
 DType multiplied(Op op, std::span<const TensorSpec> inputs);
 
+/// The channels that each sum of a convolution or of a gradient goes over, or that it is made for, if those are fewer: 1 where each
+/// channel is a group of its own. 0 for other operations.
+int64_t channels_of(Op op, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs);
+
 /// The cost of a reorder or copy: its bytes read and written.
 Cost copy_cost(const TensorSpec& from, const TensorSpec& to);
 

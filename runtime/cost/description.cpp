@@ -50,7 +50,7 @@ void read_operations(const JsonNode& node, const char* name, std::map<Op, double
 void read_device(const JsonNode& node, DeviceDescription& device) {
   node.only({"model", "cores", "flops_per_second", "bf16_flops_per_second", "bytes_per_second", "core_bytes_per_second",
              "cache_bytes", "cache_bytes_per_second", "seconds_per_operation", "seconds_per_wait", "copy_bytes_per_second",
-             "memory_bytes", "operations", "bf16_operations"});
+             "memory_bytes", "operations", "bf16_operations", "few_channels", "bf16_few_channels"});
   if (node.failed()) return;
   device.known = true;
   if (node.has("model")) device.model = node.field("model").text();
@@ -62,6 +62,8 @@ void read_device(const JsonNode& node, DeviceDescription& device) {
   if (!node.has("bf16_flops_per_second")) device.bf16_flops_per_second = device.flops_per_second * guessed_ratio;
   read_operations(node, "operations", device.operations);
   read_operations(node, "bf16_operations", device.bf16_operations);
+  read_operations(node, "few_channels", device.few_channels);
+  read_operations(node, "bf16_few_channels", device.bf16_few_channels);
 }
 
 Json json_of(const std::map<Op, double>& operations) {
@@ -77,6 +79,8 @@ Json json_of(const DeviceDescription& device) {
   });
   if (!device.operations.empty()) json["operations"] = json_of(device.operations);
   if (!device.bf16_operations.empty()) json["bf16_operations"] = json_of(device.bf16_operations);
+  if (!device.few_channels.empty()) json["few_channels"] = json_of(device.few_channels);
+  if (!device.bf16_few_channels.empty()) json["bf16_few_channels"] = json_of(device.bf16_few_channels);
   return json;
 }
 
@@ -136,16 +140,49 @@ std::string devices_text(const DeviceDescriptions& devices) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes) {
-  const double share = double(threads) / std::max({device.cores, busy, threads});
+namespace {
+
+/// The share of the cores that a lane of `threads` threads has while `busy` work.
+double share_of(const DeviceDescription& device, int threads, int busy) {
+  return double(threads) / std::max({device.cores, busy, threads});
+}
+
+}  // namespace
+
+double lane_cache(const DeviceDescription& device, int threads, int busy) {
+  return device.cache_bytes * share_of(device, threads, busy);
+}
+
+Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes,
+                       double cached) {
+  const double share = share_of(device, threads, busy);
   const double crowd = std::min(1.0, double(threads) / std::max({busy, threads, 1}));
   Roofline roofline;
   roofline.flops_per_second = rate_of(device, op, dtype) * share;
   roofline.bytes_per_second = std::min(device.bytes_per_second * crowd, device.core_bytes_per_second * threads);
-  if (bytes <= device.cache_bytes * share)
-    roofline.bytes_per_second = std::max(roofline.bytes_per_second, device.cache_bytes_per_second * share);
+  const double in_cache = std::max(roofline.bytes_per_second, device.cache_bytes_per_second * share);
+  if (cached > 0) roofline.bytes_per_second = bytes / (cached / in_cache + (bytes - cached) / roofline.bytes_per_second);
   roofline.seconds_per_operation = device.seconds_per_operation;
   return roofline;
+}
+
+double channels_share(const DeviceDescription& device, Op op, DType dtype, int64_t channels) {
+  const bool narrow = dtype != DType::float32;
+  const auto &rates = narrow ? device.bf16_operations : device.operations,
+             &few = narrow ? device.bf16_few_channels : device.few_channels;
+  const auto many = rates.find(op), least = few.find(op);
+  if (many == rates.end() || least == few.end() || channels <= 0) return 1;
+  // With ratio = (8 / (8 + h)) / (64 / (64 + h)):
+  const double ratio = least->second / many->second;
+  if (ratio >= 1) return 1;
+  if (ratio <= double(kFewChannels) / kManyChannels) return std::min(1.0, double(channels) / kManyChannels);
+  const double h = kFewChannels * (1 - ratio) / (ratio - double(kFewChannels) / kManyChannels);
+  const auto share = [h](double c) { return c / (c + h); };
+  return share(double(channels)) / share(kManyChannels);
+}
+
+Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes) {
+  return lane_roofline(device, threads, busy, op, dtype, bytes, bytes <= lane_cache(device, threads, busy) ? bytes : 0);
 }
 
 }  // namespace sheaf

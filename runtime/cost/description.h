@@ -6,10 +6,14 @@
 #include "runtime/device/description.h"
 #include "runtime/device/device.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
 
 namespace sheaf {
+
+/// The channels of the convolutions that a calibration measures.
+inline constexpr int64_t kManyChannels = 64, kFewChannels = 8;
 
 struct DeviceDescriptions {
   std::string source;  ///< where the figures come from: "FILE", "a guess from the CPU's model"
@@ -32,7 +36,18 @@ Result<DeviceDescriptions> read_devices(const std::string& file, const std::stri
 std::string devices_text(const DeviceDescriptions& devices);
 
 /// The rates of a lane of `threads` threads while `busy` threads work on lanes of its kind: bandwidth is shared.
-/// `op`, the type that it multiplies (multiplied()) and the bytes that it touches decide which of the rates apply.
+/// `op` and the type that it multiplies (multiplied()) decide which arithmetic rate applies; of the `bytes` that it moves,
+/// `cached` are in the lane's caches.
+Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes, double cached);
+
+/// What a convolution of `channels` channels reaches of the rate of one of 64, which lane_roofline() has: c / (c + h), where h follows
+/// from DeviceDescription::few_channels. 1 if they don't list `op`.
+double channels_share(const DeviceDescription& device, Op op, DType dtype, int64_t channels);
+
+/// The same for an operation by itself: what fits into the caches is there.
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes);
+
+/// Bytes that stay in the caches of a lane of `threads` threads.
+double lane_cache(const DeviceDescription& device, int threads, int busy);
 
 }  // namespace sheaf

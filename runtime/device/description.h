@@ -29,6 +29,9 @@ struct DeviceDescription {
   /// times the ratio that matrix products have.
   double bf16_flops_per_second = 0;
   std::map<Op, double> bf16_operations;
+  /// Rates of convolutions, as in the two maps above, but of 8 channels where those are of 64; an operation that isn't listed has
+  /// one rate for all.
+  std::map<Op, double> few_channels, bf16_few_channels;
   /// For a GPU: how many threads it runs at once, and how long a load takes. A generated kernel moves no more bytes in that
   /// time than its threads have requested. 0: not known, then it moves bytes_per_second.
   double threads = 0, seconds_of_latency = 0;

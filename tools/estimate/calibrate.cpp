@@ -5,6 +5,7 @@
 #include "runtime/machine/isa.h"
 #include "runtime/machine/thread_pool.h"
 #include "runtime/plan/op_list.h"
+#include "tools/estimate/kernel_rate.h"
 #include "tools/estimate/stopwatch.h"
 
 #include <algorithm>
@@ -19,87 +20,113 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// Seconds of the library's operation `step` on zeros, with `threads` threads, in the formats it prefers.
-class LibraryTimer {
- public:
-  explicit LibraryTimer(int threads) : threads_(threads) {}
-
-  struct Measured {
-    double seconds = 0;
-    double flops = 0;
-  };
-
-  /// For operands of `dtype`; the gradient of a weight is f32 (docs/precision.md).
-  Result<Measured> time(const Step& step, DType dtype, const std::vector<std::vector<int64_t>>& inputs,
-                        const std::vector<int64_t>& output) {
-    const Plan plan;
-    const bool of_weight = step.op == Op::conv_backward_weight;
-    std::vector<TensorSpec> from, to = {plain_tensor(of_weight ? DType::float32 : dtype, output)};
-    for (const auto& dims : inputs) from.push_back(plain_tensor(dtype, dims));
-    const auto constant = std::make_unique<bool[]>(inputs.size());
-    SHEAF_ASSIGN(auto prepared,
-                 cpu_device()->prepare({step, plan, from, to, threads_, false, {constant.get(), inputs.size()}}));
-    std::vector<Floats> memory;
-    std::vector<void*> buffers;
-    for (const auto* operands : {&prepared.inputs, &prepared.outputs}) {
-      for (const TensorSpec& operand : *operands) memory.emplace_back(operand.bytes / sizeof(float) + 1, 0.5F);
-    }
-    memory.emplace_back(prepared.scratch_bytes / sizeof(float) + 17, 0.0F);
-    for (Floats& floats : memory) buffers.push_back(floats.data());
-    void* scratch = buffers.back();
-    size_t room = memory.back().size() * sizeof(float);
-    scratch = std::align(64, prepared.scratch_bytes, scratch, room);
-    buffers.pop_back();
-    const TeamSize team(threads_);
-    const double once = least_seconds([&] { prepared.executable->run(buffers.data(), scratch); });
-    return Measured{once, operation_cost(plan, step, from, to).flops};
-  }
-
- private:
-  int threads_;
+struct LibraryOperation {
+  Step step;
+  std::vector<std::vector<int64_t>> inputs;  ///< their sizes
+  std::vector<int64_t> output;
 };
 
-Step library_step(Op op, std::vector<std::string> roles, Json attributes = Json::object()) {
-  Step step;
-  step.op = op;
-  step.roles = std::move(roles);
-  for (size_t i = 0; i < step.roles.size(); ++i) step.inputs.push_back(static_cast<int>(i));
-  step.outputs = {static_cast<int>(step.roles.size())};
-  step.attributes = std::move(attributes);
-  step.layer = "calibration";
-  return step;
+LibraryOperation library_operation(Op op, std::vector<std::string> roles, std::vector<std::vector<int64_t>> inputs,
+                                   std::vector<int64_t> output, Json attributes = Json::object()) {
+  LibraryOperation made{{}, std::move(inputs), std::move(output)};
+  made.step.op = op;
+  made.step.roles = std::move(roles);
+  for (size_t i = 0; i < made.step.roles.size(); ++i) made.step.inputs.push_back(static_cast<int>(i));
+  made.step.outputs = {static_cast<int>(made.step.roles.size())};
+  made.step.attributes = std::move(attributes);
+  made.step.layer = "calibration";
+  return made;
 }
 
-/// Matrix products give the peak; one of ResNet-18's convolutions and its gradients show how much of it they reach.
-Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map<Op, double>& operations) {
-  LibraryTimer timer(threads);
-  // Large enough to reach their best speed, small enough to fit between two interruptions.
-  const int64_t side = threads <= 4 ? 512 : 1024, rows = 4 * threads;
-  SHEAF_ASSIGN(auto product,
-               timer.time(library_step(Op::matmul, {"a", "b"}), dtype, {{side, side}, {side, side}}, {side, side}));
-  peak = product.flops / product.seconds;
-  const std::vector<int64_t> image = {rows, 64, 28, 28}, weight = {64, 64, 3, 3};
-  const Json ones = Json::array({1, 1});
+LibraryOperation product(int64_t side) {
+  return library_operation(Op::matmul, {"a", "b"}, {{side, side}, {side, side}}, {side, side});
+}
+
+/// A convolution of so many channels, 3×3, 28×28, its gradients, and a transposed one, 4×4 with a stride of 2.
+std::vector<LibraryOperation> convolutions(int64_t rows, int64_t channels) {
+  const std::vector<int64_t> image = {rows, channels, 28, 28}, weight = {channels, channels, 3, 3};
+  const Json ones = Json::array({1, 1}), twos = Json::array({2, 2}), none = Json::array({0, 0});
   const Json conv = {{"stride", ones}, {"padding_begin", ones}, {"padding_end", ones}, {"dilation", ones}, {"groups", 1}};
   Json data = conv, gradient = conv;
   data["size"] = Json::array({28, 28});
   gradient["kernel_size"] = Json::array({3, 3});
   gradient["bias"] = false;
-  const std::pair<Step, std::vector<std::vector<int64_t>>> cases[] = {
-      {library_step(Op::conv, {"x", "weight"}, conv), {image, weight, image}},
-      {library_step(Op::conv_backward_data, {"dy", "weight"}, data), {image, weight, image}},
-      {library_step(Op::conv_backward_weight, {"x", "dy"}, gradient), {image, image, weight}},
+  const Json transposed = {{"stride", twos}, {"padding", ones}, {"output_padding", none}, {"dilation", ones}, {"groups", 1}};
+  return {
+      library_operation(Op::conv, {"x", "weight"}, {image, weight}, image, conv),
+      library_operation(Op::conv_backward_data, {"dy", "weight"}, {image, weight}, image, data),
+      library_operation(Op::conv_backward_weight, {"x", "dy"}, {image, image}, weight, gradient),
+      library_operation(Op::conv_transpose, {"x", "weight"}, {{rows, channels, 14, 14}, {channels, channels, 4, 4}}, image,
+                        transposed),
   };
-  for (const auto& [step, sizes] : cases) {
-    SHEAF_ASSIGN(auto measured, timer.time(step, dtype, {sizes[0], sizes[1]}, sizes[2]));
-    operations[step.op] = measured.flops / measured.seconds;
+}
+
+/// The CPU's, aligned as a run's: an operand that isn't makes two accesses of each.
+class OperandMemory {
+ public:
+  OperandMemory() = default;
+  ~OperandMemory() {
+    for (void* buffer : buffers_) cpu_device()->release(buffer);
+  }
+  OperandMemory(const OperandMemory&) = delete;
+  OperandMemory& operator=(const OperandMemory&) = delete;
+
+  /// Room for `bytes`, full of 0.5. Errors: there is no memory.
+  Result<void> add(size_t bytes) {
+    const size_t floats = bytes / sizeof(float) + 1;
+    SHEAF_ASSIGN(void* const buffer, cpu_device()->allocate(floats * sizeof(float)));
+    buffers_.push_back(buffer);
+    std::fill_n(static_cast<float*>(buffer), floats, 0.5F);
+    return {};
+  }
+  const std::vector<void*>& buffers() const { return buffers_; }
+
+ private:
+  std::vector<void*> buffers_;
+};
+
+struct Measured {
+  double seconds = 0, flops = 0;
+  double rate() const { return flops / seconds; }
+};
+
+/// The operation on operands of `dtype`, with `threads` threads, in the formats it prefers. The gradient of a weight is f32
+/// (docs/precision.md).
+Result<Measured> measure(const LibraryOperation& operation, DType dtype, int threads) {
+  const Plan plan;
+  const bool of_weight = operation.step.op == Op::conv_backward_weight;
+  std::vector<TensorSpec> from, to = {plain_tensor(of_weight ? DType::float32 : dtype, operation.output)};
+  for (const auto& dims : operation.inputs) from.push_back(plain_tensor(dtype, dims));
+  const auto constant = std::make_unique<bool[]>(from.size());
+  SHEAF_ASSIGN(auto prepared,
+               cpu_device()->prepare({operation.step, plan, from, to, threads, false, {constant.get(), from.size()}}));
+  OperandMemory memory;
+  for (const auto* operands : {&prepared.inputs, &prepared.outputs})
+    for (const TensorSpec& operand : *operands) SHEAF_TRY(memory.add(operand.bytes));
+  SHEAF_TRY(memory.add(prepared.scratch_bytes));
+  void* const* buffers = memory.buffers().data();
+  const TeamSize team(threads);
+  const double once = least_seconds([&] { prepared.executable->run(buffers, memory.buffers().back()); });
+  return Measured{once, operation_cost(plan, operation.step, from, to).flops};
+}
+
+/// Matrix products give the peak; convolutions show how much of it they reach.
+Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map<Op, double>& many, std::map<Op, double>& few) {
+  // Large enough to reach their best speed, small enough to fit between two interruptions.
+  SHEAF_ASSIGN(const Measured square, measure(product(threads <= 4 ? 512 : 1024), dtype, threads));
+  peak = square.rate();
+  for (const auto& [channels, rates] : {std::pair(kManyChannels, &many), std::pair(kFewChannels, &few)}) {
+    // As many values in both; products over the batch want rows.
+    for (const LibraryOperation& operation : convolutions(4 * threads * (kManyChannels / channels), channels)) {
+      SHEAF_ASSIGN(const Measured measured, measure(operation, dtype, threads));
+      (*rates)[operation.step.op] = measured.rate();
+    }
   }
   return {};
 }
 
 Result<void> measure_overhead(int threads, DeviceDescription& cpu) {
-  SHEAF_ASSIGN(auto small,
-               LibraryTimer(threads).time(library_step(Op::matmul, {"a", "b"}), DType::float32, {{8, 8}, {8, 8}}, {8, 8}));
+  SHEAF_ASSIGN(const Measured small, measure(product(8), DType::float32, threads));
   cpu.seconds_per_operation = small.seconds;
   return {};
 }
@@ -186,10 +213,12 @@ Result<DeviceDescriptions> calibrate() {
   DeviceDescriptions devices = guessed_devices();
   devices.source = "calibration";
   DeviceDescription& cpu = devices.kinds[cpu_info().kind];
-  SHEAF_TRY(measure_arithmetic(cpu.cores, DType::float32, cpu.flops_per_second, cpu.operations));
+  SHEAF_TRY(measure_arithmetic(cpu.cores, DType::float32, cpu.flops_per_second, cpu.operations, cpu.few_channels));
   if (has_bf16()) {
-    SHEAF_TRY(measure_arithmetic(cpu.cores, DType::bfloat16, cpu.bf16_flops_per_second, cpu.bf16_operations));
+    SHEAF_TRY(
+        measure_arithmetic(cpu.cores, DType::bfloat16, cpu.bf16_flops_per_second, cpu.bf16_operations, cpu.bf16_few_channels));
   }
+  cpu.operations[Op::kernel] = kernel_rate(cpu.cores);
   SHEAF_TRY(measure_overhead(cpu.cores, cpu));
   cpu.core_bytes_per_second = triad(kMemoryFloats / 4, 1);
   cpu.bytes_per_second = std::max(triad(kMemoryFloats, cpu.cores), cpu.core_bytes_per_second);

@@ -5,6 +5,7 @@
 #include "runtime/plan/kernel_lookup.h"
 #include "runtime/plan/op_list.h"
 #include "tools/estimate/measures.h"
+#include "tools/estimate/reuse.h"
 
 #include <algorithm>
 #include <array>
@@ -24,7 +25,8 @@ class Clock {
         devices_(devices),
         description_(description),
         others_(other_threads),
-        estimate_(estimate) {
+        estimate_(estimate),
+        reuse_(binding.program, step_bytes(binding.program, devices, estimate)) {
     for (int entry = 0; entry < devices.entries(); ++entry) {  // lanes for messages compute little
       const LaneId lane = devices.lane_of_entry(entry);
       if (lane != kHostLane) busy_ += devices.device(lane).info().uses_host_cores ? devices.threads(lane) : 0;
@@ -72,6 +74,12 @@ class Clock {
   }
 
  private:
+  static IdVector<LaneId, double> step_bytes(const BoundProgram& program, const DeviceSet& devices, const Estimate& estimate) {
+    IdVector<LaneId, double> bytes(devices.lanes().size(), 0);
+    for (InstanceId i : program.instances.ids()) bytes[program.instances[i].lane] += estimate.costs[i.index()].bytes();
+    return bytes;
+  }
+
   using ByBound = std::array<double, 3>;  ///< seconds
 
   static Bound most(const ByBound& seconds) {
@@ -134,8 +142,12 @@ class Clock {
     const int threads = devices_.threads(instance.lane);
     const bool on_cores = devices_.device(instance.lane).info().uses_host_cores;
     const int busy = !on_cores || instance.lane == kHostLane ? threads : busy_;
-    Roofline roofline = lane_roofline(device, threads, on_cores ? busy + others_ : busy, info.op,
-                                      multiplied(info.op, info.input_specs), cost.bytes());
+    const int crowd = on_cores ? busy + others_ : busy;
+    const double cached = reuse_.cached_bytes(instance, cost, lane_cache(device, threads, crowd));
+    const DType dtype = multiplied(info.op, info.input_specs);
+    Roofline roofline = lane_roofline(device, threads, crowd, info.op, dtype, cost.bytes(), cached);
+    roofline.flops_per_second *=
+        channels_share(device, info.op, dtype, channels_of(info.op, info.input_specs, info.output_specs));
     const bool copies = (instance.is<Instance::Copy>() || instance.is<Instance::Fetch>()) && info.op != Op::update;
     if (copies) {  // a byte read and written counts as one byte copied
       const bool host = device.host_bytes_per_second > 0 && crosses(instance);
@@ -167,6 +179,7 @@ class Clock {
   const DeviceDescriptions& description_;
   const int others_;
   Estimate& estimate_;
+  Reuse reuse_;
   bool timed_ = true;  ///< all devices' figures are known
   int busy_ = 0;       ///< threads of all lanes on the host's cores except the host's own
   std::map<std::string, size_t> layers_;

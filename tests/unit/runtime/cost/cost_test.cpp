@@ -134,6 +134,10 @@ TEST(Cost, LanesShareTheMachine) {
   EXPECT_DOUBLE_EQ(lane_roofline(cpu, 1, 1, Op::conv, DType::float32, 1e6).bytes_per_second, 20)
       << "no more than a core can move";
   EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, Op::conv, DType::float32, 100).bytes_per_second, 400) << "in the cache";
+  EXPECT_DOUBLE_EQ(lane_cache(cpu, 2, 4), 200);
+  EXPECT_DOUBLE_EQ(lane_roofline(cpu, 2, 4, Op::conv, DType::float32, 1000, 400).bytes_per_second,
+                   1000 / (400 / 400. + 600 / 20.))
+      << "a part of it";
 }
 
 TEST(Cost, NarrowOperandsHaveTheirOwnRates) {
@@ -148,6 +152,31 @@ TEST(Cost, NarrowOperandsHaveTheirOwnRates) {
   EXPECT_DOUBLE_EQ(rate(Op::conv, DType::bfloat16), 120);
   EXPECT_DOUBLE_EQ(rate(Op::conv_backward_data, DType::float16), 120) << "three times its f32 rate, as products have";
   EXPECT_DOUBLE_EQ(rate(Op::conv, DType::float32), 50);
+}
+
+TEST(Cost, FewChannelsReachLess) {
+  DeviceDescription cpu;
+  cpu.operations = {{Op::conv, 100}};
+  const auto share = [&](int64_t channels) { return channels_share(cpu, Op::conv, DType::float32, channels); };
+  EXPECT_EQ(share(8), 1) << "not known";
+  cpu.few_channels = {{Op::conv, 50}};
+  EXPECT_DOUBLE_EQ(share(64), 1);
+  EXPECT_DOUBLE_EQ(share(8), .5);
+  EXPECT_NEAR(share(16), 16 / (16 + 32. / 3) / (64 / (64 + 32. / 3)), 1e-9);
+  EXPECT_GT(share(512), 1) << "more than 64 reach a little more";
+  EXPECT_EQ(channels_share(cpu, Op::linear, DType::float32, 8), 1);
+  EXPECT_EQ(channels_share(cpu, Op::conv, DType::bfloat16, 8), 1);
+  cpu.few_channels = {{Op::conv, 5}};
+  EXPECT_DOUBLE_EQ(share(8), 8. / 64) << "no worse than a channel at a time";
+}
+
+TEST(Cost, ChannelsOfConvolutions) {
+  const TensorSpec x = plain_tensor(DType::float32, {2, 12, 9, 9}), y = plain_tensor(DType::float32, {2, 4, 9, 9}),
+                   weight = plain_tensor(DType::float32, {4, 3, 3, 3});
+  EXPECT_EQ(channels_of(Op::conv, std::vector{x, weight}, std::vector{y}), 3) << "four groups";
+  EXPECT_EQ(channels_of(Op::conv_backward_data, std::vector{y, weight}, std::vector{x}), 3);
+  EXPECT_EQ(channels_of(Op::conv_backward_weight, std::vector{x, y}, std::vector{weight}), 3);
+  EXPECT_EQ(channels_of(Op::linear, std::vector{x, weight}, std::vector{y}), 0);
 }
 
 TEST(Cost, ProductsAloneAreOfNarrowOperands) {
