@@ -16,24 +16,6 @@ namespace sheaf::kernels {
 
 using namespace mlir;
 
-GpuSchedule gpu_rows(const Extent& size) {
-  constexpr int64_t warp = 32;
-  const int64_t count = typical_gpu_size(size);
-  if (count > 16384) return {.block = 1024, .lanes = 1024};
-  if (count > 1024) return {.block = 256, .lanes = 256};
-  return {.block = 128, .lanes = static_cast<int>(std::min<uint64_t>(warp, llvm::PowerOf2Ceil(count)))};
-}
-
-GpuSchedule gpu_columns(const Extent& columns, const Extent& size) {
-  constexpr int64_t warp = 32, most = 1024;
-  const auto side_by_side = std::min<int64_t>(warp, llvm::PowerOf2Ceil(typical_gpu_size(columns)));
-  // At least 8 iterations for each lane; if there are many columns, they alone give enough threads.
-  const int64_t room = typical_gpu_size(columns) >= 8192 ? 8 : most / side_by_side;
-  const auto lanes = std::clamp<int64_t>(llvm::PowerOf2Ceil(typical_gpu_size(size) / 8), 1, room);
-  if (lanes == 1) return {};
-  return {.block = static_cast<int>(lanes * side_by_side), .lanes = static_cast<int>(lanes), .columns = true};
-}
-
 Emitter::Emitter(MLIRContext* context, Target target, std::vector<Extent> extents)
     : builder(context), loc(UnknownLoc::get(context)), target_(target), extents_(std::move(extents)) {
   function_ = func::FuncOp::create(loc, "kernel", builder.getFunctionType({}, {}));
@@ -247,7 +229,9 @@ Value Emitter::to_f32(Value index) {
 Emitter::Values Emitter::decompose(Value flat, const std::vector<Loop>& loops, size_t count) {
   Values indices(count);
   for (size_t i = count; i-- > 0;) {
-    if (i == 0) {
+    if (loops[i].size == Extent(1)) {
+      indices[i] = constant(0);
+    } else if (i == 0) {
       indices[i] = flat;
     } else {
       Value extent = size(loops[i].size);

@@ -5,6 +5,7 @@
 // scf.for.
 #pragma once
 
+#include "codegen/kernels/gpu_schedule.h"
 #include "codegen/kernels/loops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,24 +19,6 @@ enum class Combine { sum, maximum, bits };  ///< bits: the bitwise or of integer
 
 /// The target a kernel's loops are laid out for. Its scalar arithmetic is the same for both.
 enum class Target { cpu, gpu };
-
-/// How a GPU's threads share a kernel's range. `lanes` neighbouring threads work on one item, each on every lanes-th iteration
-/// of the loops within (a power of two up to 32, or all threads of the block). With `columns`, neighbouring threads are
-/// neighbouring items, and an item's lanes are block / lanes apart: for data in which neighbouring items, not neighbouring
-/// iterations, are adjacent in memory.
-struct GpuSchedule {
-  int block = 256;  ///< threads
-  int lanes = 1;
-  bool columns = false;
-  int each = 1;   ///< items that a thread does together, with one lane an item
-  int width = 1;  ///< of those, how many are adjacent and are read and written as a vector (gpu_vectors.h)
-
-  int items() const { return block / lanes * each; }
-};
-/// For loops of `size` iterations over adjacent elements within each item.
-GpuSchedule gpu_rows(const Extent& size);
-/// For `columns` adjacent items, with loops of `size` iterations over strided elements.
-GpuSchedule gpu_columns(const Extent& columns, const Extent& size);
 
 /// Numbers that are part of a kernel.
 struct Table {

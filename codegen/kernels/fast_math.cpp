@@ -1,7 +1,7 @@
 // Pass sheaf-fast-math: lets LLVM vectorise sums and fuse multiply-adds.
 //
 // A GPU's kernel over elements stands in its text several times: as vectors, as the elements after the last whole vector, and
-// again in K_many. LLVM hoists and folds in each differently, so if it were free to reassociate, an element's bits would depend on
+// again in K_many; a row by vectors has each loop's body for every element of a vector. LLVM hoists and folds in each differently, so if it were free to reassociate, an element's bits would depend on
 // where in its tensor it lies, and a share of a parameter would be updated otherwise than the whole. Such kernels get no reassoc.
 #include "codegen/kernels/passes.h"
 
@@ -12,12 +12,6 @@ namespace sheaf::kernels {
 namespace {
 
 using namespace mlir;
-
-/// Whether the kernel's GPU form has more than one copy of its loop's body.
-bool repeated(func::FuncOp kernel) {
-  auto schedule = kernel->getAttrOfType<DictionaryAttr>(schedule_attribute);
-  return schedule && (kernel->hasAttr(many_attribute) || schedule.contains("width"));
-}
 
 struct FastMathPass : PassWrapper<FastMathPass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FastMathPass)
@@ -32,7 +26,8 @@ struct FastMathPass : PassWrapper<FastMathPass, OperationPass<func::FuncOp>> {
   void runOnOperation() final {
     using Flags = arith::FastMathFlags;
     const Flags given = Flags::nsz | Flags::contract;
-    auto flags = arith::FastMathFlagsAttr::get(&getContext(), repeated(getOperation()) ? given : given | Flags::reassoc);
+    auto flags = arith::FastMathFlagsAttr::get(&getContext(),
+                                               getOperation()->hasAttr(repeated_attribute) ? given : given | Flags::reassoc);
     getOperation()->walk([&](arith::ArithFastMathInterface op) {
       // A body that must not be reordered says so with flags of its own, such as contract alone. On conversions between widths
       // the attribute is optional and has no effect.

@@ -34,7 +34,13 @@ Lanes::Lanes(OpBuilder& builder, func::FuncOp function, const GpuSchedule& sched
 
 Value Lanes::i32(int64_t value) { return builder_.create<arith::ConstantIntOp>(loc_, value, 32); }
 Value Lanes::constant(int64_t value) { return builder_.create<arith::ConstantIndexOp>(loc_, value); }
-void Lanes::barrier() { builder_.create<NVVM::Barrier0Op>(loc_); }
+
+/// A block's barrier is for whole warps. Where a warp has several lanes of an item, which leave its loops at different times, they meet first.
+void Lanes::barrier() {
+  if (schedule_.columns && schedule_.block / schedule_.lanes < warp)
+    builder_.create<NVVM::SyncWarpOp>(loc_, i32(schedule_.block >= warp ? -1 : (int64_t{1} << schedule_.block) - 1));
+  builder_.create<NVVM::Barrier0Op>(loc_);
+}
 
 void Lanes::only_where(Value condition, llvm::function_ref<void()> body) {
   auto branch = builder_.create<scf::IfOp>(loc_, condition, /*withElseRegion=*/false);
@@ -45,9 +51,16 @@ void Lanes::only_where(Value condition, llvm::function_ref<void()> body) {
 
 Value Lanes::combine(Value value, Combination combination) {
   if (schedule_.lanes == 1) return value;
-  if (schedule_.columns) return among_rows(value, combination);
+  if (schedule_.columns) {
+    among_rows(value, combination);
+    return value;
+  }
   if (schedule_.lanes <= warp) return within_warp(value, schedule_.lanes, combination);
   return among_warps(value, combination);
+}
+
+void Lanes::combine(MutableArrayRef<Value> values, Combination combination) {
+  if (schedule_.lanes > 1) among_rows(values, combination);
 }
 
 /// The value of the thread whose number in the warp differs in the bit `distance`. 64-bit values are exchanged in two halves.
@@ -77,7 +90,7 @@ Value Lanes::within_warp(Value value, int lanes, Combination combination) {
 Value Lanes::among_warps(Value value, Combination combination) {
   value = within_warp(value, warp, combination);
   const int warps = schedule_.block / warp;
-  Value memory = shared(value.getType());
+  Value memory = shared(value.getType(), warps);
   Value place = builder_.create<arith::RemUIOp>(loc_, thread_, constant(warp));
   Value leads = builder_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::eq, place, constant(0));
   only_where(leads, [&] {
@@ -91,32 +104,34 @@ Value Lanes::among_warps(Value value, Combination combination) {
   return within_warp(other, warps, combination);
 }
 
-/// A tree in shared memory.
-Value Lanes::among_rows(Value value, Combination combination) {
-  Value memory = shared(value.getType());
+/// A tree in shared memory, which has the values of all threads one after another.
+void Lanes::among_rows(MutableArrayRef<Value> values, Combination combination) {
+  Value memory = shared(values.front().getType(), schedule_.block * static_cast<int64_t>(values.size()));
   const int items = schedule_.block / schedule_.lanes;
-  auto read = [&](Value place) -> Value { return builder_.create<memref::LoadOp>(loc_, memory, place); };
-  builder_.create<memref::StoreOp>(loc_, value, memory, thread_);
+  auto place = [&](size_t i, Value thread) -> Value {
+    return i == 0 ? thread : builder_.create<arith::AddIOp>(loc_, thread, constant(static_cast<int64_t>(i) * schedule_.block));
+  };
+  auto read = [&](size_t i, Value thread) -> Value { return builder_.create<memref::LoadOp>(loc_, memory, place(i, thread)); };
+  auto write = [&](size_t i, Value value) { builder_.create<memref::StoreOp>(loc_, value, memory, place(i, thread_)); };
+  for (auto [i, value] : llvm::enumerate(values)) write(i, value);
   barrier();
   for (int distance = schedule_.lanes / 2; distance > 0; distance /= 2) {
     Value first = builder_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, lane_, constant(distance));
     only_where(first, [&] {
       Value other = builder_.create<arith::AddIOp>(loc_, thread_, constant(int64_t{distance} * items));
-      builder_.create<memref::StoreOp>(loc_, combination(read(thread_), read(other)), memory, thread_);
+      for (size_t i = 0; i < values.size(); ++i) write(i, combination(read(i, thread_), read(i, other)));
     });
     barrier();
   }
-  Value result = read(item_);
+  for (auto [i, value] : llvm::enumerate(values)) value = read(i, item_);
   barrier();
-  return result;
 }
 
-/// One value per thread (or per warp, if that is enough), for values of a type.
-Value Lanes::shared(Type element) {
-  const int64_t count = schedule_.columns ? schedule_.block : schedule_.block / warp;
+/// Memory for so many values of a type.
+Value Lanes::shared(Type element, int64_t count) {
   auto type = MemRefType::get({count}, element, MemRefLayoutAttrInterface(), builder_.getI64IntegerAttr(shared_space));
   std::string name;
-  llvm::raw_string_ostream(name) << function_.getName() << "_shared_" << element;
+  llvm::raw_string_ostream(name) << function_.getName() << "_shared_" << count << "_" << element;
   auto module = function_->getParentOfType<ModuleOp>();
   if (!module.lookupSymbol(name)) {
     OpBuilder::InsertionGuard guard(builder_);

@@ -20,6 +20,8 @@ class Lanes {
 
   using Combination = llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>;
   mlir::Value combine(mlir::Value value, Combination combination);
+  /// The same for values of as many neighbouring columns: an item is then that many.
+  void combine(llvm::MutableArrayRef<mlir::Value> values, Combination combination);
 
  private:
   mlir::Value i32(int64_t value);
@@ -27,8 +29,8 @@ class Lanes {
   mlir::Value exchange(mlir::Value value, int distance);
   mlir::Value within_warp(mlir::Value value, int lanes, Combination combination);
   mlir::Value among_warps(mlir::Value value, Combination combination);
-  mlir::Value among_rows(mlir::Value value, Combination combination);
-  mlir::Value shared(mlir::Type element);
+  void among_rows(llvm::MutableArrayRef<mlir::Value> values, Combination combination);
+  mlir::Value shared(mlir::Type element, int64_t count);
   void barrier();
   void only_where(mlir::Value condition, llvm::function_ref<void()> body);
 

@@ -1,6 +1,5 @@
-// Pass sheaf-gpu-schedule: makes a kernel's GPU entries and decides which thread does what in them (gpu_thread.h).
+// Makes a kernel's GPU entries and decides which thread does what in them (gpu_thread.h).
 #include "codegen/kernels/gpu_thread.h"
-#include "codegen/kernels/gpu_vectors.h"
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,21 +14,36 @@ using namespace mlir;
 using mlir::Location;  // not those of namespace sheaf
 using mlir::Value;
 
+int64_t number(DictionaryAttr given, StringRef name, int64_t otherwise) {
+  auto attribute = given.getAs<IntegerAttr>(name);
+  return attribute ? attribute.getInt() : otherwise;
+}
+
+/// The bytes read by one iteration of the loop.
+int64_t bytes_read(scf::ParallelOp loop) {
+  int64_t bytes = 0;
+  for (Operation& op : loop.getBody()->without_terminator())
+    if (auto load = dyn_cast<memref::LoadOp>(op); load && load.getType().isIntOrFloat())
+      bytes += (load.getType().getIntOrFloatBitWidth() + 7) / 8;
+  return bytes;
+}
+
 /// The GPU form of one kernel.
 class Scheduled {
  public:
   explicit Scheduled(func::FuncOp kernel) : kernel_(kernel), b_(kernel), loc_(kernel.getLoc()) {
     auto given = kernel->getAttrOfType<DictionaryAttr>(schedule_attribute);
-    schedule_.block = static_cast<int>(cast<IntegerAttr>(given.get("block")).getInt());
-    schedule_.lanes = static_cast<int>(cast<IntegerAttr>(given.get("lanes")).getInt());
+    schedule_.block = static_cast<int>(number(given, "block", schedule_.block));
+    schedule_.lanes = static_cast<int>(number(given, "lanes", schedule_.lanes));
     schedule_.columns = given.contains("columns");
-    if (auto each = given.getAs<IntegerAttr>("each")) schedule_.each = static_cast<int>(each.getInt());
-    if (auto width = given.getAs<IntegerAttr>("width")) schedule_.width = static_cast<int>(width.getInt());
+    schedule_.size = number(given, "size", schedule_.size);
+    schedule_.across = number(given, "across", schedule_.across);
     for (Type type : kernel.getArgumentTypes()) buffers_ += isa<MemRefType>(type) ? 1 : 0;
   }
-  LogicalResult replace();
+  FailureOr<GpuSchedule> replace();
 
  private:
+  void decide(scf::ParallelOp loop);
   void entry();
   void many();
   func::FuncOp make(const Twine& name, ArrayRef<Type> arguments);
@@ -42,10 +56,11 @@ class Scheduled {
   OpBuilder b_;
   Location loc_;
   GpuSchedule schedule_;
+  std::optional<Vectors> vectors_;
   unsigned buffers_ = 0;
 };
 
-LogicalResult Scheduled::replace() {
+FailureOr<GpuSchedule> Scheduled::replace() {
   unsigned loops = 0;
   for (Operation& op : kernel_.front()) {
     auto loop = dyn_cast<scf::ParallelOp>(op);
@@ -54,15 +69,32 @@ LogicalResult Scheduled::replace() {
                  loop.getUpperBound()[0] == kernel_.getArgument(buffers_ + 1) && loop.getNumResults() == 0;
     if (loops > 1 || (loop && !whole) || isa<memref::AllocaOp, memref::StoreOp, scf::ForOp>(op))
       return op.emitOpError("is not part of one parallel loop over the kernel's range");
-    if (loop && schedule_.width > 1 && !Vectors(loop, schedule_.width).possible())
-      return op.emitOpError("does not access memory by vectors of neighbouring elements");
   }
+  for (auto loop : kernel_.getOps<scf::ParallelOp>()) decide(loop);
   std::string name = kernel_.getName().str();
   kernel_.setName(name + ".loops");
   entry();
   if (kernel_->hasAttr(many_attribute)) many();
   kernel_.erase();
-  return success();
+  return schedule_;
+}
+
+/// What a thread does together: enough to keep an H200's memory busy, which needs 3.5 MB in flight: 26 bytes for each of the 1024 threads that
+/// a multiprocessor keeps if they have 64 registers.
+void Scheduled::decide(scf::ParallelOp loop) {
+  constexpr int64_t in_flight = 32, least = 16;  // bytes
+  vectors_ = Vectors::widest(loop, schedule_);
+  if (vectors_ && vectors_->along() == Vectors::Along::iterations) {
+    schedule_ = rows_by_vectors(schedule_, vectors_->width());
+  } else if (vectors_ && schedule_.columns) {
+    schedule_ = columns_by_vectors(schedule_, vectors_->width());
+  } else if (vectors_) {
+    const int64_t bytes = vectors_->bytes_read(*loop.getBody());
+    schedule_.width = vectors_->width();
+    schedule_.each = schedule_.width * (bytes > 0 && bytes < in_flight ? 2 : 1);
+  } else if (schedule_.lanes == 1 && schedule_.block >= 256 && can_go_abreast(*loop.getBody(), 64)) {
+    schedule_.each = bytes_read(loop) * 4 >= least || bytes_read(loop) == 0 ? 4 : 8;
+  }
 }
 
 func::FuncOp Scheduled::make(const Twine& name, ArrayRef<Type> arguments) {
@@ -70,8 +102,9 @@ func::FuncOp Scheduled::make(const Twine& name, ArrayRef<Type> arguments) {
   auto function = b_.create<func::FuncOp>(loc_, name.str(), b_.getFunctionType(arguments, {}));
   function->setAttr(kernel_attribute, b_.getUnitAttr());
   function->setAttr(block_attribute, b_.getI32IntegerAttr(schedule_.block));
+  if (vectors_ || kernel_->hasAttr(many_attribute)) function->setAttr(repeated_attribute, b_.getUnitAttr());
   constexpr int threads = 1024;  // enough of them with at most 64 registers keep the memory busy
-  if (schedule_.width > 1) function->setAttr(resident_attribute, b_.getI32IntegerAttr(threads / schedule_.block));
+  if (vectors_ && !schedule_.columns) function->setAttr(resident_attribute, b_.getI32IntegerAttr(threads / schedule_.block));
   if (Attribute same = kernel_->getAttr(in_place_attribute)) function->setAttr(in_place_attribute, same);
   b_.setInsertionPointToStart(function.addEntryBlock());
   b_.create<func::ReturnOp>(loc_);
@@ -150,13 +183,14 @@ void Scheduled::body(func::FuncOp function, ValueRange buffers, ValueRange exten
   IRMapping map;
   map.map(kernel_.getArguments().take_front(buffers_), buffers);
   map.map(kernel_.getArguments().drop_front(buffers_ + 2), extents);
-  ThreadBody thread(b_, function, schedule_, std::move(map));
+  ThreadBody thread(b_, function, schedule_, vectors_ ? &*vectors_ : nullptr, std::move(map));
   for (Operation& op : kernel_.front().without_terminator()) {
     if (auto loop = dyn_cast<scf::ParallelOp>(op)) thread.range(loop, work);
     else thread.around(op);
   }
 }
 
+/// Pass sheaf-gpu-schedule.
 struct GpuSchedulePass : PassWrapper<GpuSchedulePass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GpuSchedulePass)
 
@@ -169,12 +203,14 @@ struct GpuSchedulePass : PassWrapper<GpuSchedulePass, OperationPass<ModuleOp>> {
   void runOnOperation() final {
     for (auto kernel : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       if (!kernel->hasAttr(schedule_attribute)) continue;
-      if (failed(Scheduled(kernel).replace())) return signalPassFailure();
+      if (failed(share_out(kernel))) return signalPassFailure();
     }
   }
 };
 
 }  // namespace
+
+FailureOr<GpuSchedule> share_out(func::FuncOp kernel) { return Scheduled(kernel).replace(); }
 
 std::unique_ptr<mlir::Pass> create_gpu_schedule_pass() { return std::make_unique<GpuSchedulePass>(); }
 

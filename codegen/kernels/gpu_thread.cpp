@@ -1,7 +1,5 @@
 #include "codegen/kernels/gpu_thread.h"
 
-#include "codegen/kernels/gpu_vectors.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -16,46 +14,41 @@ using namespace mlir;
 using mlir::Location;  // not those of namespace sheaf
 using mlir::Value;
 
-namespace {
-template <typename Register>
-Value number(OpBuilder& builder, Location loc) {
-  Value narrow = builder.create<Register>(loc, builder.getI32Type());
-  return builder.create<arith::IndexCastUIOp>(loc, builder.getIndexType(), narrow);
-}
-Value add(OpBuilder& builder, Location loc, Value x, Value y) { return builder.createOrFold<arith::AddIOp>(loc, x, y); }
-}  // namespace
-
-ThreadBody::ThreadBody(OpBuilder& builder, func::FuncOp function, const GpuSchedule& schedule, IRMapping map)
+ThreadBody::ThreadBody(OpBuilder& builder, func::FuncOp function, const GpuSchedule& schedule, const Vectors* vectors,
+                       IRMapping map)
     : b_(builder),
       loc_(function.getLoc()),
       schedule_(schedule),
+      vectors_(vectors),
       map_(std::move(map)),
-      lanes_(builder, function, schedule, number<NVVM::ThreadIdXOp>(builder, function.getLoc())) {}
+      lanes_(builder, function, schedule, register_number<NVVM::ThreadIdXOp>(builder, function.getLoc())) {}
 
 Value ThreadBody::constant(int64_t value) { return b_.create<arith::ConstantIndexOp>(loc_, value); }
+Value ThreadBody::add(Value x, Value y) { return b_.createOrFold<arith::AddIOp>(loc_, x, y); }
 
 void ThreadBody::around(Operation& op) { b_.clone(op, map_); }
 
 void ThreadBody::range(scf::ParallelOp loop, Value work) {
   const int64_t items = schedule_.items();
-  Value first = b_.create<arith::MulIOp>(loc_, number<NVVM::BlockIdXOp>(b_, loc_), constant(items));
-  Value step = b_.create<arith::MulIOp>(loc_, number<NVVM::GridDimXOp>(b_, loc_), constant(items));
-  if (schedule_.width > 1) return range_by_vectors(loop, work, first, step);
+  Value first = b_.create<arith::MulIOp>(loc_, register_number<NVVM::BlockIdXOp>(b_, loc_), constant(items));
+  Value step = b_.create<arith::MulIOp>(loc_, register_number<NVVM::GridDimXOp>(b_, loc_), constant(items));
+  if (vectors_ && schedule_.columns) return columns_by_vectors(loop, work, first, step);
+  if (vectors_ && vectors_->along() == Vectors::Along::items) return range_by_vectors(loop, work, first, step);
   if (schedule_.each > 1) return range_by_several(loop, work, first, step);
   // With columns, all threads of a block meet at barriers, so threads beyond the range come along.
   const bool together = schedule_.columns && schedule_.lanes > 1;
-  auto steps = b_.create<scf::ForOp>(loc_, together ? first : add(b_, loc_, first, lanes_.item()), work, step);
+  auto steps = b_.create<scf::ForOp>(loc_, together ? first : add(first, lanes_.item()), work, step);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPoint(steps.getBody()->getTerminator());
   Value item = steps.getInductionVar();
   if (together) {
-    item = add(b_, loc_, item, lanes_.item());
+    item = add(item, lanes_.item());
     exists_ = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, item, work);
     Value last = b_.create<arith::SubIOp>(loc_, work, constant(1));
     item = b_.create<arith::MinUIOp>(loc_, item, last);
   }
   map_.map(loop.getInductionVars()[0], item);
-  block(*loop.getBody(), /*shared=*/schedule_.lanes > 1);
+  block(*loop.getBody(), /*shared=*/schedule_.lanes > 1 || vectors_);
 }
 
 /// For each of a thread's items in turn, a block's items are adjacent. A full block processes them together; the last block may
@@ -64,50 +57,16 @@ void ThreadBody::range_by_several(scf::ParallelOp loop, Value work, Value first,
   auto steps = b_.create<scf::ForOp>(loc_, first, work, step);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPoint(steps.getBody()->getTerminator());
-  Value item = add(b_, loc_, steps.getInductionVar(), lanes_.item());
-  Value end = add(b_, loc_, steps.getInductionVar(), constant(schedule_.items()));
+  Value item = add(steps.getInductionVar(), lanes_.item());
+  Value end = add(steps.getInductionVar(), constant(schedule_.items()));
   Value whole = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::ule, end, work);
   auto branch = b_.create<scf::IfOp>(loc_, whole, /*withElseRegion=*/true);
   b_.setInsertionPoint(branch.thenBlock()->getTerminator());
   SmallVector<Value> items;
-  for (int i = 0; i < schedule_.each; ++i) items.push_back(add(b_, loc_, item, constant(int64_t{i} * schedule_.block)));
+  for (int i = 0; i < schedule_.each; ++i) items.push_back(add(item, constant(int64_t{i} * schedule_.block)));
   abreast(*loop.getBody(), items);
   b_.setInsertionPoint(branch.elseBlock()->getTerminator());
   auto rest = b_.create<scf::ForOp>(loc_, item, work, constant(schedule_.block));
-  b_.setInsertionPoint(rest.getBody()->getTerminator());
-  map_.map(loop.getInductionVars()[0], rest.getInductionVar());
-  block(*loop.getBody(), /*shared=*/false);
-}
-
-/// A thread's vectors are a block apart from each other. The elements beyond the last whole vector go one by one, as do all of
-/// them if there are more than 32 bits can count, since indices are divided in 32 bits.
-void ThreadBody::range_by_vectors(scf::ParallelOp loop, Value work, Value first, Value step) {
-  const Vectors vectors(loop, schedule_.width);
-  Value end = b_.create<arith::SubIOp>(loc_, work, b_.create<arith::RemUIOp>(loc_, work, constant(schedule_.width)));
-  if (auto divisors = vectors.divisors()) {
-    Value most = work;
-    for (Value divisor : *divisors) most = b_.create<arith::MaxUIOp>(loc_, most, mapped(divisor));
-    Value fits = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::ule, most, constant(std::numeric_limits<int32_t>::max()));
-    end = b_.create<arith::SelectOp>(loc_, fits, end, constant(0));
-  }
-  OpBuilder::InsertionGuard guard(b_);
-  Value start = add(b_, loc_, first, b_.create<arith::MulIOp>(loc_, lanes_.item(), constant(schedule_.width)));
-  auto steps = b_.create<scf::ForOp>(loc_, start, end, step);
-  b_.setInsertionPoint(steps.getBody()->getTerminator());
-  VectorBody body(b_, loop, vectors, map_);
-  Value base = steps.getInductionVar();
-  body.read(base, {});
-  for (int i = schedule_.width; i < schedule_.each; i += schedule_.width) {
-    Value next = add(b_, loc_, base, constant(int64_t{i} * schedule_.block));
-    Value inside = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, next, end);
-    body.read(b_.create<arith::SelectOp>(loc_, inside, next, base), inside);
-  }
-  body.compute_and_write();
-  b_.setInsertionPointAfter(steps);
-  const Value threads = constant(schedule_.block);
-  Value thread = add(b_, loc_, b_.create<arith::MulIOp>(loc_, number<NVVM::BlockIdXOp>(b_, loc_), threads), lanes_.item());
-  auto rest = b_.create<scf::ForOp>(loc_, add(b_, loc_, end, thread), work,
-                                    b_.create<arith::MulIOp>(loc_, number<NVVM::GridDimXOp>(b_, loc_), threads));
   b_.setInsertionPoint(rest.getBody()->getTerminator());
   map_.map(loop.getInductionVars()[0], rest.getInductionVar());
   block(*loop.getBody(), /*shared=*/false);
@@ -122,7 +81,7 @@ SmallVector<IRMapping> ThreadBody::abreast(Block& from, ValueRange indices) {
 }
 
 bool can_go_abreast(Block& body, int most) {
-  constexpr int function = 16;  // an exponential or a root lowers to these
+  constexpr int function = 24;  // an exponential lowers to about these
   int count = 0;
   for (Operation& op : body.without_terminator()) {
     if (op.getNumRegions() != 0) return false;
@@ -157,9 +116,15 @@ Value ThreadBody::combined(Region& combination, Value x, Value y) {
 }
 
 void ThreadBody::parallel(scf::ParallelOp op, bool shared) {
+  if (shared && vectors_) {
+    Each each(static_cast<size_t>(vectors_->width()), map_);
+    loop_by_vectors(op, each);
+    for (Value result : op.getResults()) map_.map(result, each.front().lookup(result));
+    return;
+  }
   Value low = mapped(op.getLowerBound()[0]), high = mapped(op.getUpperBound()[0]);
   SmallVector<Value> sums = llvm::map_to_vector(op.getInitVals(), [&](Value value) { return mapped(value); });
-  if (shared) low = add(b_, loc_, low, lanes_.lane());
+  if (shared) low = add(low, lanes_.lane());
   if (shared && exists_) high = b_.create<arith::SelectOp>(loc_, exists_, high, low);
   if (shared && can_go_abreast(*op.getBody(), 24) && iterations(op) > abreast_ * schedule_.lanes)
     low = several_at_a_time(op, low, high, sums);
@@ -202,8 +167,8 @@ Value ThreadBody::several_at_a_time(scf::ParallelOp op, Value low, Value high, S
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToEnd(loop.getBody());
     SmallVector<Value> indices;
-    for (int i = 0; i < abreast_; ++i) indices.push_back(add(b_, loc_, loop.getInductionVar(), constant(i * lanes)));
-    SmallVector<Value> next{add(b_, loc_, loop.getInductionVar(), step)};
+    for (int i = 0; i < abreast_; ++i) indices.push_back(add(loop.getInductionVar(), constant(i * lanes)));
+    SmallVector<Value> next{add(loop.getInductionVar(), step)};
     for (auto [i, map] : llvm::enumerate(abreast(*op.getBody(), indices))) {
       SmallVector<Value> parts =
           llvm::map_to_vector(reduce.getOperands(), [&](Value part) { return map.lookupOrDefault(part); });

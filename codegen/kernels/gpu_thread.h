@@ -2,11 +2,20 @@
 #pragma once
 
 #include "codegen/kernels/gpu_lanes.h"
+#include "codegen/kernels/gpu_vector_body.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace sheaf::kernels {
+
+/// What a register of 32 bits says, as an index.
+template <typename Register>
+mlir::Value register_number(mlir::OpBuilder& builder, mlir::Location loc) {
+  mlir::Value narrow = builder.create<Register>(loc, builder.getI32Type());
+  return builder.create<mlir::arith::IndexCastUIOp>(loc, builder.getIndexType(), narrow);
+}
 
 /// Whether iterations of a parallel loop are short enough, `most` simple operations, for a thread to do several at a time.
 /// Longer ones have enough to do while they wait for memory.
@@ -17,8 +26,10 @@ bool can_go_abreast(mlir::Block& body, int most);
 /// within each thread. Work done once for an item is computed by all of its lanes and stored by one.
 class ThreadBody {
  public:
-  /// `map`: the counterparts in `function` of the kernel's arguments, except for its range.
-  ThreadBody(mlir::OpBuilder& builder, mlir::func::FuncOp function, const GpuSchedule& schedule, mlir::IRMapping map);
+  /// `vectors`: those of the kernel's loop, if it goes by any. `map`: the counterparts in `function` of the kernel's arguments, except for
+  /// its range.
+  ThreadBody(mlir::OpBuilder& builder, mlir::func::FuncOp function, const GpuSchedule& schedule, const Vectors* vectors,
+             mlir::IRMapping map);
 
   /// All of [0, work): `loop` is the kernel's.
   void range(mlir::scf::ParallelOp loop, mlir::Value work);
@@ -27,6 +38,7 @@ class ThreadBody {
 
  private:
   mlir::Value constant(int64_t value);
+  mlir::Value add(mlir::Value x, mlir::Value y);
   mlir::Value mapped(mlir::Value value) { return map_.lookupOrDefault(value); }
 
   /// `shared`: the block's loops are yet to be shared by the lanes.
@@ -38,18 +50,26 @@ class ThreadBody {
   llvm::SmallVector<mlir::Value> combined(mlir::scf::ReduceOp reduce, mlir::ValueRange xs, mlir::ValueRange ys);
   void range_by_several(mlir::scf::ParallelOp loop, mlir::Value work, mlir::Value first, mlir::Value step);
   void range_by_vectors(mlir::scf::ParallelOp loop, mlir::Value work, mlir::Value first, mlir::Value step);
+  void columns_by_vectors(mlir::scf::ParallelOp loop, mlir::Value work, mlir::Value first, mlir::Value step);
+  /// A loop within an item, by vectors; `each`: what the values from outside of it are, then also its results.
+  void loop_by_vectors(mlir::scf::ParallelOp op, Each& each);
+  mlir::Value vectors_together(mlir::scf::ParallelOp op, mlir::Value low, mlir::Value high, int count, const Each& outside,
+                               llvm::SmallVector<mlir::Value>& sums);
   mlir::Value several_at_a_time(mlir::scf::ParallelOp op, mlir::Value low, mlir::Value high,
                                 llvm::SmallVector<mlir::Value>& sums);
   /// The body of a parallel loop for several iterations, operation by operation, loads before stores. Returns what its values
   /// became for each.
   llvm::SmallVector<mlir::IRMapping> abreast(mlir::Block& from, mlir::ValueRange indices);
   int64_t iterations(mlir::scf::ParallelOp op) const;
+  int64_t stride() const;
+  void neighbours(Each& each, mlir::Value index, mlir::Value at);
 
   static constexpr int abreast_ = 4;
 
   mlir::OpBuilder& b_;
   mlir::Location loc_;
   const GpuSchedule schedule_;
+  const Vectors* const vectors_;
   mlir::IRMapping map_;
   Lanes lanes_;
   mlir::Value exists_;  ///< with columns: whether this thread's item is within the range

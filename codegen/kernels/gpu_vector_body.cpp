@@ -1,4 +1,5 @@
-#include "codegen/kernels/gpu_vectors.h"
+#include "codegen/kernels/gpu_vector_body.h"
+
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,9 +22,6 @@ Type as_integer(OpBuilder& b, Type type) { return b.getIntegerType(type.getIntOr
 
 }  // namespace
 
-VectorBody::VectorBody(OpBuilder& builder, scf::ParallelOp loop, const Vectors& vectors, const IRMapping& map)
-    : b_(builder), loc_(loop.getLoc()), loop_(loop), vectors_(vectors), outside_(map) {}
-
 Value VectorBody::index(int64_t value) { return b_.create<arith::ConstantIndexOp>(loc_, value); }
 Value VectorBody::word(int64_t value) { return b_.create<arith::ConstantIntOp>(loc_, value, 32); }
 
@@ -40,53 +38,59 @@ void VectorBody::clone(Operation& op, IRMapping& map) {
   map.map(op.getResult(0), b_.create<arith::IndexCastUIOp>(loc_, b_.getIndexType(), result).getResult());
 }
 
-void VectorBody::read(Value base, Value inside) {
-  Part& part = parts_.emplace_back();
-  part.map = outside_;
-  part.inside = inside;
-  part.map.map(loop_.getInductionVars()[0], base);
-  for (Operation& op : loop_.getBody()->without_terminator()) {
+void VectorBody::read(ArrayRef<Operation*> ops, Each& each, Value inside) {
+  Part& part = parts_.emplace_back(ops, each, inside);
+  IRMapping& first = each.front();
+  for (Operation* op : ops) {
     if (isa<memref::StoreOp>(op)) continue;
     auto load = dyn_cast<memref::LoadOp>(op);
-    if (load && vectors_.whole(op))
-      part.loaded[&op] =
-          this->load(part.map.lookupOrDefault(load.getMemref()), part.map.lookup(load.getIndices()[0]), load.getType());
-    else if (vectors_.place(op.getResult(0)) != Vectors::Place::any) clone(op, part.map);
-  }
-}
-
-void VectorBody::compute(Part& part, int element) {
-  IRMapping map = part.map;
-  auto move = [&](Value value) {
-    map.map(value, b_.createOrFold<arith::AddIOp>(loc_, part.map.lookup(value), index(element)));
-  };
-  if (element > 0) move(loop_.getInductionVars()[0]);
-  for (Operation& op : loop_.getBody()->without_terminator()) {
-    if (auto found = part.loaded.find(&op); found != part.loaded.end()) {
-      map.map(op.getResult(0), element_of(found->second, op.getResult(0).getType(), element));
-    } else if (auto store = dyn_cast<memref::StoreOp>(op)) {
-      part.stored[&op].push_back(map.lookupOrDefault(store.getValueToStore()));
-    } else if (vectors_.place(op.getResult(0)) == Vectors::Place::any) {
-      clone(op, map);
-    } else if (vectors_.place(op.getResult(0)) == Vectors::Place::next && element > 0) {
-      move(op.getResult(0));
+    if (load && vectors_.whole(*op)) {
+      part.loaded[op] = this->load(first.lookupOrDefault(load.getMemref()), first.lookup(load.getIndices()[0]), load.getType());
+      continue;
+    }
+    const Vectors::Place place = vectors_.place(op->getResult(0));
+    if (place == Vectors::Place::any) continue;
+    clone(*op, first);
+    for (size_t element = 1; element < each.size(); ++element) {
+      Value value = first.lookup(op->getResult(0));
+      if (place == Vectors::Place::next)
+        value = b_.createOrFold<arith::AddIOp>(loc_, value, index(static_cast<int64_t>(element)));
+      each[element].map(op->getResult(0), value);
     }
   }
 }
 
-void VectorBody::compute_and_write() {
+void VectorBody::compute_element(Part& part, size_t element) {
+  IRMapping& map = part.each[element];
+  for (Operation* op : part.ops) {
+    if (auto found = part.loaded.find(op); found != part.loaded.end())
+      map.map(op->getResult(0), element_of(found->second, op->getResult(0).getType(), element));
+    else if (auto store = dyn_cast<memref::StoreOp>(op))
+      part.stored[op].push_back(map.lookupOrDefault(store.getValueToStore()));
+    else if (vectors_.place(op->getResult(0)) == Vectors::Place::any) clone(*op, map);
+  }
+}
+
+void VectorBody::compute(llvm::function_ref<void(size_t, size_t)> done) {
   // Element by element: what lives at the same time is little more than what was read and will be written.
-  for (Part& part : parts_)
-    for (int element = 0; element < vectors_.width(); ++element) compute(part, element);
+  for (auto [vector, part] : llvm::enumerate(parts_))
+    for (size_t element = 0; element < part.each.size(); ++element) {
+      compute_element(part, element);
+      if (done) done(vector, element);
+    }
+}
+
+void VectorBody::write() {
   for (Part& part : parts_) {
     OpBuilder::InsertionGuard guard(b_);
-    if (part.inside) {
+    if (part.inside && !part.stored.empty()) {
       auto branch = b_.create<scf::IfOp>(loc_, part.inside, /*withElseRegion=*/false);
       b_.setInsertionPoint(branch.thenBlock()->getTerminator());
     }
-    for (auto store : loop_.getBody()->getOps<memref::StoreOp>())
-      this->store(part.map.lookupOrDefault(store.getMemref()), part.map.lookup(store.getIndices()[0]),
-                  store.getValueToStore().getType(), part.stored[store]);
+    for (Operation* op : part.ops)
+      if (auto store = dyn_cast<memref::StoreOp>(op))
+        this->store(part.each.front().lookupOrDefault(store.getMemref()), part.each.front().lookup(store.getIndices()[0]),
+                    store.getValueToStore().getType(), part.stored[op]);
   }
   parts_.clear();
 }
@@ -115,11 +119,12 @@ VectorBody::Words VectorBody::load(Value memref, Value element, Type type) {
   return words;
 }
 
-Value VectorBody::element_of(const Words& words, Type type, int element) {
+Value VectorBody::element_of(const Words& words, Type type, size_t element) {
   const int64_t bits = type.getIntOrFloatBitWidth(), each = 8 * word_bytes(type) / bits;
-  Value value = words[element / each];
+  const int64_t within = static_cast<int64_t>(element) % each;
+  Value value = words[element / static_cast<size_t>(each)];
   if (each > 1) {
-    if (element % each > 0) value = b_.create<arith::ShRUIOp>(loc_, value, word(bits * (element % each)));
+    if (within > 0) value = b_.create<arith::ShRUIOp>(loc_, value, word(bits * within));
     value = b_.create<arith::TruncIOp>(loc_, as_integer(b_, type), value);
   }
   return isa<FloatType>(type) ? b_.create<arith::BitcastOp>(loc_, type, value).getResult() : value;

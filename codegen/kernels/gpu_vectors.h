@@ -1,36 +1,38 @@
-// Kernels over elements whose threads access memory by vectors of neighbouring elements.
+// Kernels whose threads access memory by vectors of neighbouring elements.
 #pragma once
 
-#include "codegen/kernels/gpu_lanes.h"
+#include "codegen/kernels/gpu_schedule.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 
 #include <optional>
 
 namespace sheaf::kernels {
 
-/// The work of a kernel's loop over elements for `width` neighbouring ones, the first of which is at a multiple of `width`.
+/// The work of a kernel's loop for `width` neighbouring items, or of the loops within an item for as many neighbouring iterations, the first
+/// of which is at a multiple of `width`.
 class Vectors {
  public:
-  /// How the values of neighbouring iterations differ.
+  enum class Along {
+    items,       ///< elements, or with columns: sums of neighbours
+    iterations,  ///< of each loop that an item's lanes share
+  };
+  /// How the values of neighbours differ.
   enum class Place {
     same,  ///< not at all
     next,  ///< each is the one before plus 1, and the first a multiple of the width
     any,
   };
 
-  /// The widest vectors for this loop, of which an access takes at most 16 bytes for the narrowest type; nothing if a store, or
+  /// The widest vectors for this kernel's loop, of which an access takes at most 16 bytes for the narrowest type; nothing if a store, or
   /// the loads that go along with it, aren't of neighbours.
-  static std::optional<Vectors> widest(mlir::scf::ParallelOp loop);
-  Vectors(mlir::scf::ParallelOp loop, int width);
+  static std::optional<Vectors> widest(mlir::scf::ParallelOp loop, const GpuSchedule& schedule);
 
   int width() const { return width_; }
-  /// Whether the loop can be done by such vectors.
-  bool possible() const { return possible_; }
-  /// Bytes that one of them reads.
-  int64_t bytes_read() const { return bytes_read_; }
+  Along along() const { return along_; }
+  /// Bytes that one of them reads in a loop's body.
+  int64_t bytes_read(mlir::Block& body) const { return bytes_read_.lookup(&body); }
 
   Place place(mlir::Value value) const;
   /// Whether it is a load or store of a whole vector.
@@ -41,53 +43,26 @@ class Vectors {
   std::optional<llvm::SmallVector<mlir::Value>> divisors() const;
 
  private:
-  /// Whether a value that is the same in all iterations is a multiple of the width.
+  Vectors(mlir::scf::ParallelOp loop, const GpuSchedule& schedule, int width);
+  /// Whether a value that is the same for all neighbours is a multiple of the width.
   bool multiple(mlir::Value value) const;
   Place result_of(mlir::Operation& op) const;
-  bool check();
+  bool divides_index(mlir::Operation& op) const;
+  /// Whether the body of a loop can be done by vectors.
+  bool body(mlir::Block& block);
+  bool nested(mlir::scf::ParallelOp loop);
+  bool around(mlir::Block& block);
+  bool access(mlir::Operation& op, mlir::Block& block, bool& scattered);
 
-  mlir::scf::ParallelOp loop_;
+  Along along_;
+  bool columns_;
   int width_;
-  bool possible_ = false;
-  int64_t bytes_read_ = 0, narrowest_ = 0;
+  bool possible_ = false, stores_ = false;
+  int64_t narrowest_ = 0;
+  llvm::DenseMap<mlir::Block*, int64_t> bytes_read_;
   llvm::DenseMap<mlir::Value, Place> places_;
+  llvm::SmallPtrSet<mlir::Value, 8> indices_;  ///< no larger than the range
   llvm::SmallPtrSet<mlir::Operation*, 8> divisions_;
-};
-
-/// Emits vectors of a loop side by side: all that they read, then what is computed, then what is written.
-class VectorBody {
- public:
-  /// `map`: what the values from outside of the loop are here.
-  VectorBody(mlir::OpBuilder& builder, mlir::scf::ParallelOp loop, const Vectors& vectors, const mlir::IRMapping& map);
-
-  /// The vector that begins at element `base`, a multiple of the width; what it computes is written only if `inside`, where given.
-  void read(mlir::Value base, mlir::Value inside);
-  void compute_and_write();
-
- private:
-  using Words = llvm::SmallVector<mlir::Value>;  ///< 32 bits each (8 bytes each of 64-bit elements)
-  struct Part {
-    mlir::IRMapping map;
-    mlir::Value inside;
-    llvm::DenseMap<mlir::Operation*, Words> loaded;
-    llvm::DenseMap<mlir::Operation*, llvm::SmallVector<mlir::Value>> stored;  ///< by element
-  };
-
-  void clone(mlir::Operation& op, mlir::IRMapping& map);
-  void compute(Part& part, int element);
-  mlir::Value index(int64_t value);
-  mlir::Value word(int64_t value);
-  mlir::Value address(mlir::Value memref, mlir::Value element, int64_t element_bytes, int64_t offset);
-  Words load(mlir::Value memref, mlir::Value element, mlir::Type type);
-  mlir::Value element_of(const Words& words, mlir::Type type, int element);
-  void store(mlir::Value memref, mlir::Value element, mlir::Type type, llvm::ArrayRef<mlir::Value> values);
-
-  mlir::OpBuilder& b_;
-  mlir::Location loc_;
-  mlir::scf::ParallelOp loop_;
-  const Vectors& vectors_;
-  const mlir::IRMapping& outside_;
-  llvm::SmallVector<Part> parts_;
 };
 
 }  // namespace sheaf::kernels

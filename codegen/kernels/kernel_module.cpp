@@ -2,8 +2,7 @@
 
 #include "codegen/kernels/arithmetic.h"
 #include "codegen/kernels/builders.h"
-#include "codegen/kernels/gpu_thread.h"
-#include "codegen/kernels/gpu_vectors.h"
+#include "codegen/kernels/gpu_schedule.h"
 #include "codegen/kernels/native_object.h"
 #include "codegen/kernels/passes.h"
 #include "codegen/kernels/pipeline.h"
@@ -20,6 +19,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+
+#include <numeric>
 
 namespace sheaf::kernels {
 
@@ -84,40 +85,38 @@ std::string symbol_part(const std::string& name) {
   return result;
 }
 
-/// The bytes read by one iteration of the loop.
-int64_t bytes_read(scf::ParallelOp loop) {
-  int64_t bytes = 0;
-  for (Operation& op : loop.getBody()->without_terminator())
-    if (auto load = dyn_cast<memref::LoadOp>(op); load && load.getType().isIntOrFloat())
-      bytes += (load.getType().getIntOrFloatBitWidth() + 7) / 8;
-  return bytes;
-}
-
-/// Decides what a thread does together if each item is one thread's: enough to keep an H200's memory busy, which needs 3.5 MB in flight:
-/// 26 bytes for each of the 1024 threads that a multiprocessor keeps if they have 64 registers.
-void set_items_for_a_thread(func::FuncOp function, GpuSchedule& schedule) {
-  constexpr int64_t in_flight = 32, least = 16;  // bytes
-  if (schedule.lanes > 1 || schedule.block < 256) return;
-  for (auto loop : function.getOps<scf::ParallelOp>()) {
-    if (auto vectors = Vectors::widest(loop)) {
-      schedule.width = vectors->width();
-      schedule.each = schedule.width * (vectors->bytes_read() > 0 && vectors->bytes_read() < in_flight ? 2 : 1);
-    } else if (can_go_abreast(*loop.getBody(), 64)) {
-      schedule.each = bytes_read(loop) * 4 >= least || bytes_read(loop) == 0 ? 4 : 8;
-    }
-  }
-}
-
 void set_schedule(func::FuncOp function, const GpuSchedule& schedule, bool many) {
   OpBuilder builder(function);
   NamedAttrList attributes;
   attributes.append("block", builder.getI32IntegerAttr(schedule.block));
   attributes.append("lanes", builder.getI32IntegerAttr(schedule.lanes));
-  if (schedule.each > 1) attributes.append("each", builder.getI32IntegerAttr(schedule.each));
-  if (schedule.width > 1) attributes.append("width", builder.getI32IntegerAttr(schedule.width));
   if (schedule.columns) attributes.append("columns", builder.getUnitAttr());
+  attributes.append("size", builder.getI64IntegerAttr(schedule.size));
+  attributes.append("across", builder.getI64IntegerAttr(schedule.across));
   function->setAttr(schedule_attribute, attributes.getDictionary(function.getContext()));
   if (many) function->setAttr(many_attribute, builder.getUnitAttr());
+}
+
+/// The power of two up to 16 that an extent is a multiple of, whatever its symbols are.
+int64_t multiple_of(const Extent& extent) {
+  int64_t multiple = std::gcd(int64_t{16}, extent.constant);
+  for (const auto& [symbol, factor] : extent.terms) multiple = std::gcd(multiple, factor);
+  return multiple;
+}
+
+/// What is known of a kernel's arguments behind its buffers: its range's end and its extents.
+std::vector<int64_t> known_multiples(const KernelUse& use, const GpuSchedule& schedule) {
+  std::vector<int64_t> multiples{1, schedule.columns ? multiple_of(use.gpu_work) : 1};
+  for (const Extent& extent : use.extents) multiples.push_back(multiple_of(extent));
+  return multiples;
+}
+
+void set_multiples(func::FuncOp function, llvm::ArrayRef<int64_t> multiples) {
+  Builder builder(function.getContext());
+  const unsigned buffers = function.getNumArguments() - static_cast<unsigned>(multiples.size());
+  for (auto [i, multiple] : llvm::enumerate(multiples))
+    if (multiple > 1)
+      function.setArgAttr(buffers + static_cast<unsigned>(i), multiple_attribute, builder.getI64IntegerAttr(multiple));
 }
 
 /// Only the kernels the module doesn't have yet: a name identifies its contents.
@@ -143,8 +142,11 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, Emitter* on_gpu, KernelU
   llvm::raw_string_ostream stream(text);
   function->print(stream, OpPrintingFlags().useLocalScope());
   if (gpu_function) gpu_function->print(stream, OpPrintingFlags().useLocalScope());
-  GpuSchedule schedule = (on_gpu ? *on_gpu : emitter).schedule();
-  stream << schedule.block << ' ' << schedule.lanes << ' ' << schedule.columns;
+  const GpuSchedule schedule = (on_gpu ? *on_gpu : emitter).schedule();
+  const std::vector<int64_t> multiples = known_multiples(use, schedule);
+  stream << schedule.block << ' ' << schedule.lanes << ' ' << schedule.columns << ' ' << schedule.size << ' '
+         << schedule.across;
+  for (int64_t multiple : multiples) stream << ' ' << multiple;
   auto [found, fresh] = by_text_.emplace(text, kernels_.size());
   if (fresh) {
     Kernel kernel;
@@ -155,12 +157,16 @@ Result<KernelUse> KernelModule::enter(Emitter& emitter, Emitter* on_gpu, KernelU
     kernel.arithmetic = std::move(arithmetic);
     if (!gpu_function) gpu_function = function->clone();
     for (ModuleOp module : {*module_, *gpu_module_}) add_tables(module, emitter.tables());
-    set_items_for_a_thread(*gpu_function, schedule);
     kernel.gpu_block = schedule.block;
-    kernel.gpu_items = schedule.items();
     set_schedule(*gpu_function, schedule, launches_many(kernel));
+    set_multiples(*gpu_function, multiples);
     gpu_function->setName(kernel.name);
-    gpu_module_->push_back(gpu_function.release());
+    func::FuncOp shared = gpu_function.release();
+    gpu_module_->push_back(shared);
+    const auto decided = share_out(shared);
+    if (failed(decided)) return Error(name + ": the generated kernel cannot be shared out (a fault of the compiler)");
+    kernel.gpu_block = decided->block;
+    kernel.gpu_items = decided->items();
     function->setName(kernel.name);
     module_->push_back(function.release());
     kernels_.push_back(kernel);

@@ -84,7 +84,11 @@ Prefix linear_prefix(const std::vector<Loop>& loops, size_t limit) {
 
 int64_t typical_size(const Extent& extent) { return extent.is_static() ? std::max<int64_t>(extent.constant, 1) : 64; }
 
-int64_t typical_gpu_size(const Extent& extent) { return (extent.is_static() ? 1 : 4) * typical_size(extent); }
+int64_t typical_gpu_size(const Extent& extent) {
+  int64_t size = extent.constant;
+  for (const auto& [symbol, factor] : extent.terms) size += 256 * factor;
+  return std::max<int64_t>(size, 1);
+}
 
 int64_t typical_size(const std::vector<Loop>& loops, size_t first) {
   int64_t size = 1;

@@ -37,7 +37,7 @@ Prefix linear_prefix(const std::vector<Loop>& loops, size_t limit);
 int64_t typical_size(const std::vector<Loop>& loops, size_t first);
 int64_t typical_size(const Extent& extent);
 
-/// As typical_size(), for a GPU, which gets larger sizes: 256 for each size that a run determines.
+/// For a GPU, which gets larger sizes: with 256 for each symbol.
 int64_t typical_gpu_size(const Extent& extent);
 
 /// The least number of work items worth a thread if one item costs `cost` simple element operations.

@@ -15,13 +15,15 @@ inline constexpr llvm::StringLiteral kernel_attribute = "kernel";
 /// the writes and no iteration reads what another writes.
 inline constexpr llvm::StringLiteral in_place_attribute = "in_place";
 
-/// On a kernel, a dictionary: its GpuSchedule (emitter.h), `block`, `lanes` and, where
-/// so, `columns`, `each` and `width`.
+/// On a kernel, a dictionary: its GpuSchedule (gpu_schedule.h), `block`, `lanes` and, where
+/// so, `columns`, `size` and `across`.
 inline constexpr llvm::StringLiteral schedule_attribute = "gpu_schedule";
 /// On a kernel: one flat loop over elements, without extents. It can be launched for several tensors at once (launches_many()).
 inline constexpr llvm::StringLiteral many_attribute = "many";
 /// On the function made from it: the number of threads of a block.
 inline constexpr llvm::StringLiteral block_attribute = "gpu_block";
+/// On one whose text has the kernel's elements several times.
+inline constexpr llvm::StringLiteral repeated_attribute = "gpu_repeated";
 /// On one whose threads access memory by vectors: how many blocks a multiprocessor keeps at least, which limits the registers of a thread.
 inline constexpr llvm::StringLiteral resident_attribute = "gpu_resident";
 /// NVPTX's number of global memory.

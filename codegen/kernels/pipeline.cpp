@@ -22,12 +22,9 @@ void build_kernel_pipeline(mlir::OpPassManager& passes) {
 }
 
 void build_gpu_kernel_pipeline(mlir::OpPassManager& passes) {
-  mlir::OpPassManager& function = passes.nest<mlir::func::FuncOp>();
-  function.addPass(create_fast_math_pass());
-  function.addPass(create_expand_math_pass());
-  // While loops still say which of them are parallel.
-  passes.addPass(create_gpu_schedule_pass());
   mlir::OpPassManager& threads = passes.nest<mlir::func::FuncOp>();
+  threads.addPass(create_fast_math_pass());
+  threads.addPass(create_expand_math_pass());
   threads.addPass(create_kernel_abi_pass());
   threads.addPass(mlir::createConvertSCFToCFPass());
   passes.addPass(create_kernel_lowering_pass());
@@ -43,7 +40,7 @@ void register_kernel_passes() {
   mlir::registerPass(create_gpu_schedule_pass);
   mlir::registerPass(create_ptx_entry_pass);
   mlir::PassPipelineRegistration<>("sheaf-kernels", "Lower kernels as `sheaf compile` does", build_kernel_pipeline);
-  mlir::PassPipelineRegistration<>("sheaf-gpu-kernels", "Lower scheduled kernels as `sheaf compile` does for GPUs",
+  mlir::PassPipelineRegistration<>("sheaf-gpu-kernels", "Lower shared-out kernels as `sheaf compile` does for GPUs",
                                    build_gpu_kernel_pipeline);
 }
 

@@ -25,6 +25,7 @@ struct PtxEntryPass : PassWrapper<PtxEntryPass, OperationPass<ModuleOp>> {
       function->removeAttr(block_attribute);
       function->removeAttr(kernel_attribute);
       function->removeAttr(in_place_attribute);
+      function->removeAttr(repeated_attribute);
       if (Attribute resident = function->removeAttr(resident_attribute))
         function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), resident);
       function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());

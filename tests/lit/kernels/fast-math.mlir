@@ -24,21 +24,14 @@ func.func @narrow(%a: f64) -> f32 {
 // A GPU's text has the elements of these several times, and each copy must round alike: no reassoc.
 // CHECK-LABEL: func.func @vectors
 // CHECK: arith.addf {{.*}} fastmath<nsz,contract>
-func.func @vectors(%a: f32, %b: f32) -> f32 attributes {kernel, gpu_schedule = {block = 256 : i32, lanes = 1 : i32, each = 4 : i32, width = 4 : i32}} {
-  %0 = arith.addf %a, %b : f32
-  return %0 : f32
-}
-
-// CHECK-LABEL: func.func @many
-// CHECK: arith.addf {{.*}} fastmath<nsz,contract>
-func.func @many(%a: f32, %b: f32) -> f32 attributes {kernel, many, gpu_schedule = {block = 256 : i32, lanes = 1 : i32}} {
+func.func @vectors(%a: f32, %b: f32) -> f32 attributes {gpu_repeated, kernel} {
   %0 = arith.addf %a, %b : f32
   return %0 : f32
 }
 
 // CHECK-LABEL: func.func @once
 // CHECK: arith.addf {{.*}} fastmath<reassoc,nsz,contract>
-func.func @once(%a: f32, %b: f32) -> f32 attributes {kernel, gpu_schedule = {block = 128 : i32, lanes = 32 : i32}} {
+func.func @once(%a: f32, %b: f32) -> f32 attributes {kernel} {
   %0 = arith.addf %a, %b : f32
   return %0 : f32
 }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <random>
+#include <numeric>
 
 namespace sheaf::ptx {
 
@@ -14,7 +15,9 @@ int64_t PlanKernel::size() const {
 }
 
 void PlanKernel::shorten(int64_t most) {
-  if (size() > most && work == gpu_work) work = gpu_work = std::max<int64_t>(1, work / (size() / most + 1));
+  if (size() <= most || work != gpu_work) return;
+  const int64_t vectors = std::gcd(work, int64_t{16});  // a range of whole vectors stays one
+  work = gpu_work = std::max<int64_t>(1, work / (size() / most + 1) / vectors) * vectors;
 }
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -77,8 +78,9 @@ TEST(Ptx, SumsOfEachLengthHaveTheSameBitsForEachGrid) {
     int64_t outer, n, inner;
     KernelUse use = {};
   };
-  std::vector<Case> cases = {{3, 2, 1},     {5, 17, 1},  {33, 32, 1},   {7, 100, 1}, {6, 1025, 1},  {2, 5000, 1},
-                             {2, 20000, 1}, {1, 100, 3}, {1, 3000, 10}, {3, 64, 40}, {1, 500, 100}, {2, 9, 33}};
+  std::vector<Case> cases = {{3, 2, 1},   {5, 17, 1},    {33, 32, 1}, {7, 100, 1},   {6, 1025, 1}, {2, 5000, 1}, {2, 20000, 1},
+                             {1, 100, 3}, {1, 3000, 10}, {3, 64, 40}, {1, 500, 100}, {2, 9, 33},   {9, 8, 1},    {3, 64, 1},
+                             {3, 204, 1}, {2, 1032, 1},  {2, 30, 16}, {1, 700, 260}, {2, 3000, 4}};
   LoadedKernels kernels;
   for (Case& c : cases) {
     MeanSpec spec;
@@ -108,6 +110,68 @@ TEST(Ptx, SumsOfEachLengthHaveTheSameBitsForEachGrid) {
       for (int64_t k = 0; k < c.n; ++k) sum += x[static_cast<size_t>((i / c.inner * c.n + k) * c.inner + i % c.inner)];
       ASSERT_NEAR(first[static_cast<size_t>(i)], sum, 1e-5 * (std::abs(sum) + 3 * std::sqrt(static_cast<double>(c.n)))) << i;
     }
+  }
+}
+
+/// Rows, columns and all of a tensor by vectors, of f32 and bf16. A share of the rows has the bits of the whole: a sum's order of additions
+/// depends on its own length alone.
+TEST(Ptx, AShareOfTheSumsHasTheBitsOfAllOfThem) {
+  constexpr int64_t rows = 37, columns = 48;
+  LoadedKernels kernels;
+  struct Case {
+    MeanSpec spec;
+    KernelUse use;
+  };
+  std::vector<Case> cases;
+  for (DType dtype : {DType::float32, DType::bfloat16})
+    for (const auto& [dim, dims] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {0, 1}, {0, 2}}) {
+      MeanSpec spec;
+      spec.x = {dtype, {batch(), columns}};
+      spec.dim = dim;
+      spec.dims = dims;
+      spec.take = Reduction::sum;
+      auto use = kernels.module.add_mean(spec);
+      ASSERT_TRUE(use) << to_string(use.error());
+      cases.push_back({spec, *use});
+    }
+  ASSERT_NO_FATAL_FAILURE(kernels.load());
+  const std::vector<float> wide = random_values(rows * columns, 8);
+  std::vector<uint16_t> narrow;
+  for (float value : wide) narrow.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
+  const auto value = [&](DType dtype, int64_t at) {
+    return dtype == DType::float32 ? wide[static_cast<size_t>(at)]
+                                   : std::bit_cast<float>(static_cast<uint32_t>(narrow[static_cast<size_t>(at)]) << 16);
+  };
+  for (const Case& c : cases) {
+    const DType dtype = c.spec.x.dtype;
+    const bool by_rows = c.spec.dim == 1, all = c.spec.dims == 2;
+    SCOPED_TRACE(testing::Message() << c.use.name << ", " << kernels.kernel(c.use.name).gpu_block << " threads");
+    const auto sums = [&](int64_t first, int64_t count) {
+      const int64_t work = by_rows ? count : all ? 1 : columns;
+      std::vector<float> y(static_cast<size_t>(work), NAN);
+      auto* x = dtype == DType::float32 ? static_cast<void*>(const_cast<float*>(wide.data() + first * columns))
+                                        : const_cast<uint16_t*>(narrow.data() + first * columns);
+      std::vector<int64_t> extents;
+      for (const Extent& extent : c.use.extents)
+        extents.push_back(*evaluate(extent, [&](const std::string&) { return &count; }));
+      kernels.launch(c.use, {x, y.data()}, extents, work, 2);
+      return y;
+    };
+    for (int64_t count : {rows, int64_t{1}, int64_t{8}}) {
+      const std::vector<float> y = sums(0, count);
+      for (size_t i = 0; i < y.size(); ++i) {
+        double sum = 0;
+        for (int64_t k = 0; k < (by_rows ? columns : count); ++k) {
+          if (all)
+            for (int64_t j = 0; j < columns; ++j) sum += value(dtype, k * columns + j);
+          else sum += value(dtype, by_rows ? static_cast<int64_t>(i) * columns + k : k * columns + static_cast<int64_t>(i));
+        }
+        ASSERT_NEAR(y[i], sum, 1e-5 * (std::abs(sum) + 50)) << count << ' ' << i;
+      }
+    }
+    if (!by_rows) continue;
+    const std::vector<float> whole = sums(0, rows);
+    for (int64_t row = 0; row < rows; ++row) EXPECT_EQ(sums(row, 1).front(), whole[static_cast<size_t>(row)]) << row;
   }
 }
 

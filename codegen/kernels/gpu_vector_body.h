@@ -1,0 +1,53 @@
+// What a thread does with vectors of neighbouring elements.
+#pragma once
+
+#include "codegen/kernels/gpu_vectors.h"
+
+#include "mlir/IR/IRMapping.h"
+
+namespace sheaf::kernels {
+
+/// What became of values, for each element of a vector.
+using Each = llvm::SmallVector<mlir::IRMapping>;
+
+/// Emits operations for several vectors side by side: all that they read, then what is computed, then what is written.
+class VectorBody {
+ public:
+  VectorBody(mlir::OpBuilder& builder, mlir::Location loc, const Vectors& vectors)
+      : b_(builder), loc_(loc), vectors_(vectors) {}
+
+  /// Takes on one more vector, for which `each` has the values from before, and gets those of `ops`. What it computes is written only if
+  /// `inside`, where given.
+  void read(llvm::ArrayRef<mlir::Operation*> ops, Each& each, mlir::Value inside = {});
+  /// `done`: what to do as soon as a vector's element is there.
+  void compute(llvm::function_ref<void(size_t vector, size_t element)> done = {});
+  void write();
+
+ private:
+  using Words = llvm::SmallVector<mlir::Value>;  ///< 32 bits each (8 bytes each of 64-bit elements)
+  struct Part {
+    Part(llvm::ArrayRef<mlir::Operation*> ops, Each& each, mlir::Value inside) : ops(ops), each(each), inside(inside) {}
+
+    llvm::ArrayRef<mlir::Operation*> ops;
+    Each& each;
+    mlir::Value inside;
+    llvm::DenseMap<mlir::Operation*, Words> loaded;
+    llvm::DenseMap<mlir::Operation*, llvm::SmallVector<mlir::Value>> stored;  ///< by element
+  };
+
+  void clone(mlir::Operation& op, mlir::IRMapping& map);
+  void compute_element(Part& part, size_t element);
+  mlir::Value index(int64_t value);
+  mlir::Value word(int64_t value);
+  mlir::Value address(mlir::Value memref, mlir::Value element, int64_t element_bytes, int64_t offset);
+  Words load(mlir::Value memref, mlir::Value element, mlir::Type type);
+  mlir::Value element_of(const Words& words, mlir::Type type, size_t element);
+  void store(mlir::Value memref, mlir::Value element, mlir::Type type, llvm::ArrayRef<mlir::Value> values);
+
+  mlir::OpBuilder& b_;
+  mlir::Location loc_;
+  const Vectors& vectors_;
+  llvm::SmallVector<Part> parts_;
+};
+
+}  // namespace sheaf::kernels
