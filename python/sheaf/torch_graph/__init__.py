@@ -8,7 +8,7 @@ from ..model_file import ModelFile
 from .checkpoint_call import mark
 from .document import Document, arguments_of, free_name
 from .examples import Examples
-from .export import export
+from .export import export, in_training
 from .exported import free_size, module_of
 from .graph import Source, read
 from .layer_types import lacking
@@ -28,7 +28,7 @@ def from_torch(module, example_inputs, example_keywords=None, *, name=None, batc
         example_inputs = (example_inputs,)
     examples = Examples(module, example_inputs, example_keywords or {}, batch_dim)
     notes = []
-    graph, lowering, results = _lowered(module, examples, _aliases(module), module.training, notes)
+    graph, lowering, results = _lowered(module, examples, _aliases(module), in_training(module), notes)
     return _file(module, graph, lowering, results, name, notes)
 
 

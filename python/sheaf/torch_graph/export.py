@@ -58,10 +58,18 @@ def _named_keywords(module, keywords):
         yield
 
 
+def in_training(module):
+    """Whether a module is in training mode. A DataParallel does nothing of its own: what counts is the module in it, so one that is put
+    into evaluation mode and wrapped then is in evaluation mode."""
+    while isinstance(module, torch.nn.DataParallel):
+        module = module.module
+    return module.training
+
+
 @contextlib.contextmanager
 def _mode(module, training):
     before = {m: m.training for m in module.modules()}
-    if module.training != training:
+    if in_training(module) != training:
         module.train(training)
     try:
         yield

@@ -1,5 +1,5 @@
 // RUN: sheaf-opt %s --sheaf-ptx-entry | FileCheck %s
-// RUN: sheaf-opt %s --sheaf-gpu-kernels | FileCheck %s --check-prefix=WHOLE
+// RUN: sheaf-opt %s --sheaf-gpu-schedule --sheaf-gpu-kernels | FileCheck %s --check-prefix=WHOLE
 
 // A function with a block size becomes an entry for blocks of exactly that many threads.
 // CHECK-LABEL: llvm.func @lowered
