@@ -48,7 +48,8 @@ Loop softmax_loop() {
   if (has_avx512())
     return [](const float* x, float* y, int64_t rows)
                __attribute__((target("avx512f,avx512dq,fma"))) { softmax_rows(x, y, rows); };
-  if (has_avx2()) return [](const float* x, float* y, int64_t rows) __attribute__((target("avx2,fma"))) { softmax_rows(x, y, rows); };
+  if (has_avx2())
+    return [](const float* x, float* y, int64_t rows) __attribute__((target("avx2,fma"))) { softmax_rows(x, y, rows); };
 #endif
   return [](const float* x, float* y, int64_t rows) { softmax_rows(x, y, rows); };
 }
@@ -56,8 +57,8 @@ Loop softmax_loop() {
 }  // namespace
 
 double kernel_rate(int threads) {
-  constexpr int64_t kRows = 64;       // of a thread: they stay in its first cache
-  constexpr double kOperations = 5;   // of an element: a maximum, a subtraction, an exponential, an addition, a product
+  constexpr int64_t kRows = 64;      // of a thread: they stay in its first cache
+  constexpr double kOperations = 5;  // of an element: a maximum, a subtraction, an exponential, an addition, a product
   std::vector<float> x(size_t(kRows * kColumns * threads), 0.5F), y(x.size());
   const Loop loop = softmax_loop();
   const TeamSize team(threads);
