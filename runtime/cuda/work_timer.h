@@ -39,7 +39,7 @@ class WorkTimer {
     DriverEvent event = nullptr;
     int64_t ticks = 0;
   };
-  Result<Now> now(Stream idle, Seconds deadline);
+  Result<Now> now(Stream idle, Seconds deadline, const TickScale::Fixed& scale);
 
   BackendState& state_;
   int device_;
@@ -47,7 +47,7 @@ class WorkTimer {
   std::vector<Piece> pieces_;
   size_t count_ = 0;         ///< of this run
   Stream stream_ = nullptr;  ///< the present piece's; null: there is none
-  std::array<DriverEvent, 4> tries_{};
+  std::array<DriverEvent, 16> tries_{};
 };
 
 }  // namespace sheaf::cuda

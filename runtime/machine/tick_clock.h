@@ -16,11 +16,32 @@ inline int64_t ticks() {
 #endif
 }
 
+/// One moment on both clocks. Between two readings the thread may be held up, for milliseconds on a busy machine: the moment is
+/// the middle of the shortest of a few pairs of ticks around a reading of the other clock.
+struct Moment {
+  int64_t at = 0;
+  std::chrono::steady_clock::time_point time;
+
+  static Moment now() {
+    Moment best;
+    int64_t shortest = 0;
+    for (int tries = 0; tries < 5; ++tries) {
+      const int64_t before = ticks();
+      const auto time = std::chrono::steady_clock::now();
+      const int64_t took = ticks() - before;
+      if (tries > 0 && took >= shortest) continue;
+      shortest = took;
+      best = {before + took / 2, time};
+    }
+    return best;
+  }
+};
+
 /// Converts ticks to nanoseconds since it was made. Ticks are measured against the steady clock over its whole
 /// lifetime, at least some milliseconds.
 class TickScale {
  public:
-  TickScale() : ticks_(ticks()), time_(std::chrono::steady_clock::now()) {}
+  TickScale() : made_(Moment::now()) {}
 
   /// The scale as known so far; may wait until enough time has passed to know it.
   class Fixed {
@@ -38,19 +59,18 @@ class TickScale {
   Fixed fix() const {
     using std::chrono::steady_clock;
     constexpr std::chrono::milliseconds kLeast(5);
-    while (steady_clock::now() - time_ < kLeast) {
+    while (steady_clock::now() - made_.time < kLeast) {
     }
-    const int64_t now = ticks();
-    const std::chrono::duration<double, std::nano> passed = steady_clock::now() - time_;
+    const Moment now = Moment::now();
+    const std::chrono::duration<double, std::nano> passed = now.time - made_.time;
     Fixed fixed;
-    fixed.first_ = ticks_;
-    fixed.per_tick_ = passed.count() / static_cast<double>(now - ticks_);
+    fixed.first_ = made_.at;
+    fixed.per_tick_ = passed.count() / static_cast<double>(now.at - made_.at);
     return fixed;
   }
 
  private:
-  int64_t ticks_;
-  std::chrono::steady_clock::time_point time_;
+  Moment made_;
 };
 
 }  // namespace sheaf
