@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kFile = "channels";
 constexpr unsigned kThreads = 256;
+constexpr uint64_t kMostParts = 512;  ///< of a sum
 enum Mode : int32_t { kSum, kSquares, kGradient };  // as the kernels have them
 
 /// As the kernels have it.
@@ -55,7 +56,7 @@ void add_vector_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, const 
   const uint64_t tiles = (vectors + width - 1) / width, height = kThreads / width;
   // A stretch has four rows or more for each thread, and there are enough blocks to fill the device; depends only on the sizes.
   const uint64_t parts =
-      std::clamp<uint64_t>(std::min(shape.values() / (4 * height), 1024 / std::max<uint64_t>(tiles, 1)), 1, 512);
+      std::clamp<uint64_t>(std::min(shape.values() / (4 * height), 1024 / std::max<uint64_t>(tiles, 1)), 1, kMostParts);
   const uint64_t stretch = (shape.values() + parts - 1) / parts;
   const MemoryRef partial = take_scratch(scratch_bytes, size_t(parts * shape.channels) * 2 * sizeof(float));
   if (!kernels || shape.channels == 0) return;
@@ -70,19 +71,20 @@ void add_vector_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, const 
   calls.push_back(finish_call(*kernels, pass, partial, parts, shape.channels));
 }
 
+/// Whether sums of x alone go by vectors of 16 bytes: operands begin at multiples of that.
+bool fill_vectors(uint64_t channels, DType dtype) { return channels % (16 / size_of(dtype)) == 0; }
+
 void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& pass, const BatchNormCall& norm,
               size_t& scratch_bytes) {
   const std::string suffix = kernel_suffix(norm.dtype);
   require(!suffix.empty(), "sums by channel are of floating-point numbers");
   const Shape shape = shape_of(norm.dims, norm.channels_last);
-  // Sums of only x go by vectors of 16 bytes if channels fill them: operands begin at multiples of that.
-  const uint64_t lanes = 16 / size_of(norm.dtype);
-  if (pass.mode == kSum && shape.last && shape.channels % lanes == 0)
+  if (pass.mode == kSum && shape.last && fill_vectors(shape.channels, norm.dtype))
     return add_vector_sums(calls, kernels, pass, norm, shape, scratch_bytes);
   // Parts of the values are summed in parallel, to have enough blocks; depends only on the sizes.
   const uint64_t tiles = shape.last ? (shape.channels + 31) / 32 : shape.channels;
   const uint64_t least = shape.last ? 64 : 2048;
-  const uint64_t parts = std::clamp<uint64_t>(std::min(shape.values() / least, 2048 / std::max<uint64_t>(tiles, 1)), 1, 512);
+  const uint64_t parts = std::clamp<uint64_t>(std::min(shape.values() / least, 2048 / std::max<uint64_t>(tiles, 1)), 1, kMostParts);
   const uint64_t stretch = (shape.values() + parts - 1) / parts;
   const MemoryRef partial = take_scratch(scratch_bytes, size_t(parts * shape.channels) * 2 * sizeof(float));
   if (!kernels || shape.channels == 0) return;
@@ -129,6 +131,32 @@ void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, Memor
   tensor.channels_last = channels_last;
   tensor.x = x;
   add_pass(calls, kernels, {kSum, sums, {}}, tensor, scratch_bytes);
+}
+
+void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
+                     int64_t rows, int64_t columns, size_t& scratch_bytes) {
+  require(!kernel_suffix(dtype).empty(), "sums over rows are of floating-point numbers");
+  constexpr int64_t kFew = 128;  // rows, of which one launch without parts is as fast
+  if (rows >= kFew && fill_vectors(uint64_t(columns), dtype))
+    return add_channel_sums(calls, kernels, sums, x, dtype, {rows, columns}, true, scratch_bytes);
+  // Parts of the rows are summed in parallel, then their sums: as many parts as make a few thousand blocks at most. Depends
+  // only on the sizes, so that every GPU gives the same bits.
+  const auto tiles = uint64_t(columns + 31) / 32;
+  const uint64_t parts =
+      std::clamp<uint64_t>(std::min(uint64_t(rows) / 64, 2048 / std::max<uint64_t>(tiles, 1)), 1, kMostParts);
+  const uint64_t stretch = (uint64_t(rows) + parts - 1) / parts;
+  const MemoryRef partial = parts == 1 ? sums : take_scratch(scratch_bytes, size_t(parts) * size_t(columns) * sizeof(float));
+  if (!kernels || columns == 0) return;
+  const auto add = [&](MemoryRef to, MemoryRef from, DType of, uint64_t from_rows, uint64_t stretch_rows, uint64_t to_rows) {
+    calls.push_back(KernelCall(own_kernel(*kernels, "sum", "sum_columns_" + kernel_suffix(of)), {tiles, to_rows, 1}, kThreads)
+                        .address(to)
+                        .address(from)
+                        .value(from_rows)
+                        .value(uint64_t(columns))
+                        .value(stretch_rows));
+  };
+  add(partial, x, dtype, uint64_t(rows), stretch, parts);
+  if (parts > 1) add(sums, partial, DType::float32, parts, parts, 1);
 }
 
 KernelCall widen_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count) {

@@ -12,6 +12,11 @@ namespace sheaf::cuda {
 void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
                       const Dims& dims, bool channels_last, size_t& scratch_bytes);
 
+/// sums[c] = Σ x[r, c] over the rows of x [rows, columns] (f32, bf16, f16), in f32 and in an order that depends only on the
+/// sizes. Takes scratch.
+void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
+                     int64_t rows, int64_t columns, size_t& scratch_bytes);
+
 /// y = x; `dtype`, bf16 or f16, is x's type (widen) or y's (narrow); the other is f32.
 KernelCall widen_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);
 KernelCall narrow_call(OwnKernels& kernels, MemoryRef y, MemoryRef x, DType dtype, int64_t count);

@@ -6,7 +6,6 @@
 namespace sheaf::cuda {
 namespace {
 
-constexpr int64_t kMostParts = 512;  ///< of a sum over rows
 
 struct NamedActivation {
   const char* name;
@@ -102,28 +101,6 @@ Function own_kernel(OwnKernels& kernels, const char* file, const std::string& na
   return *found;
 }
 
-void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
-                     int64_t rows, int64_t columns, size_t& scratch_bytes) {
-  require(!kernel_suffix(dtype).empty(), "sums over rows are of floating-point numbers");
-  // Parts of the rows are summed in parallel, then their sums: as many parts as make a few thousand blocks at most. Depends
-  // only on the sizes, so that every GPU gives the same bits.
-  const int64_t tiles = (columns + 31) / 32;
-  const int64_t parts = std::clamp<int64_t>(std::min(rows / 64, 2048 / std::max<int64_t>(tiles, 1)), 1, kMostParts);
-  const auto stretch = uint64_t((rows + parts - 1) / parts);
-  const MemoryRef partial = parts == 1 ? sums : take_scratch(scratch_bytes, size_t(parts * columns) * sizeof(float));
-  if (!kernels || columns == 0) return;
-  const auto add = [&](MemoryRef to, MemoryRef from, DType of, uint64_t from_rows, uint64_t stretch_rows, uint64_t to_rows) {
-    calls.push_back(KernelCall(own_kernel(*kernels, "sum", "sum_columns_" + kernel_suffix(of)), {uint64_t(tiles), to_rows, 1})
-                        .address(to)
-                        .address(from)
-                        .value(from_rows)
-                        .value(uint64_t(columns))
-                        .value(stretch_rows));
-  };
-  add(partial, x, dtype, uint64_t(rows), stretch, uint64_t(parts));
-  if (parts > 1) add(sums, partial, DType::float32, uint64_t(parts), uint64_t(parts), 1);
-}
-
 KernelCall sum_call(OwnKernels& kernels, MemoryRef y, const std::vector<MemoryRef>& addends, DType dtype, uint64_t elements) {
   const uint64_t at_once = 256 * 16 / size_of(dtype);
   const uint64_t blocks = std::min<uint64_t>((elements + at_once - 1) / at_once, kernels.most_blocks());
@@ -152,7 +129,7 @@ void add_activation(std::vector<KernelCall>& calls, OwnKernels& kernels, const A
   const std::string suffix = kernel_suffix(call.dtype);
   require(!suffix.empty(), "activations are of floating-point numbers");
   if (call.elements == 0) return;
-  const uint64_t at_once = 256 * 16 / size_of(call.dtype);
+  const uint64_t at_once = 256 * 2 * 16 / size_of(call.dtype);  // two vectors a thread
   const uint64_t blocks = std::min<uint64_t>((uint64_t(call.elements) + at_once - 1) / at_once, kernels.most_blocks());
   calls.push_back(KernelCall(own_kernel(kernels, "activation", "activate_" + suffix), {blocks, 1, 1})
                       .address(call.y)

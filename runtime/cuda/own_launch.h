@@ -97,11 +97,6 @@ std::string kernel_suffix(DType dtype);
 /// The kernel `name` of `file`; throws OperationError if it is unavailable.
 Function own_kernel(OwnKernels& kernels, const char* file, const std::string& name);
 
-/// sums[c] = Σ x[r, c] over the rows of x [rows, columns] (f32, bf16, f16), in f32 and in an order that depends only on the
-/// sizes. Takes scratch. `kernels` null: only that. Throws OperationError.
-void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
-                     int64_t rows, int64_t columns, size_t& scratch_bytes);
-
 /// y = x0 + x1 + …, in their order, rounded after each addition; y may be x0. Up to kAddends.
 inline constexpr size_t kAddends = 16;
 KernelCall sum_call(OwnKernels& kernels, MemoryRef y, const std::vector<MemoryRef>& addends, DType dtype, uint64_t elements);

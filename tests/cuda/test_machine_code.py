@@ -2,7 +2,8 @@
 
 usage: test_machine_code.py PTXAS FOLDER, which has the kernels' PTX. Of each kernel, for sm_80 and sm_90: its registers and spills, and what is
 in flight (machine_code.py), of a pass that sums by the fewest blocks that it gets for a large tensor: those of few channels. Pooling's kernels
-that have no vectors, for the plain format and odd numbers of channels, are only held to spill nothing.
+that have no vectors, for the plain format and odd numbers of channels, are only held to spill nothing. Kernels over elements go one by one
+over those that fill no vector.
 """
 import re
 import sys
@@ -12,7 +13,9 @@ from pathlib import Path
 from machine_code import NEEDED, assembled, entries, in_flight
 
 SOURCE = Path(__file__).resolve().parents[2]
-FILES = {"norm": (512, 12), "norm_gradient": (512, 12), "pooling": (256, 36)}  # threads of a block, and kernels, by file
+# Threads of a block, and kernels, by file.
+FILES = {"norm": (512, 12), "norm_gradient": (512, 12), "pooling": (256, 36), "activation": (256, 3), "convert": (256, 8)}
+HAVE_TAILS = ("activation", "convert")
 
 
 def main():
@@ -34,7 +37,7 @@ def main():
                     narrow = re.findall(r"(?:ld|st)\.global\.\w16", bodies[name])
                     print(f"{name} sm_{arch}: {count} registers, {spilled} bytes spilled, {flying / 1e6:.1f} MB on their way")
                     by_vectors = file != "pooling" or "_vectors_" in name
-                    if spilled or (by_vectors and (narrow or flying < NEEDED)):
+                    if spilled or (by_vectors and ((narrow and file not in HAVE_TAILS) or flying < NEEDED)):
                         bad.append((name, arch, spilled, narrow, flying))
     print("not as they should be:", bad) if bad else None
     return 1 if bad else 0

@@ -72,7 +72,10 @@ __device__ void convert_many(const unsigned long long* table, unsigned long long
   if (held_back(guard)) return;
   for (unsigned long long i = blockIdx.y; i < count; i += gridDim.y) {
     const unsigned long long* row = table + 3 * i;
-    convert(reinterpret_cast<To*>(row[2]), reinterpret_cast<const From*>(row[1]), row[0]);
+    const auto* x = reinterpret_cast<const From*>(row[1]);
+    auto* y = reinterpret_cast<To*>(row[2]);
+    __builtin_assume(__isGlobal(x) && __isGlobal(y));  // an address from memory could be one of any kind
+    convert(y, x, row[0]);
   }
 }
 

@@ -1,4 +1,5 @@
 // Gradients of linear layers: dx = dy · weight; dweight = dyᵀ · x and dbias = Σ dy over the rows.
+#include "runtime/cuda/channel_sums.h"
 #include "runtime/cuda/vendor/cublaslt_operation.h"
 
 #include <algorithm>

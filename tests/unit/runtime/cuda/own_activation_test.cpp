@@ -68,6 +68,29 @@ TEST_F(OwnActivation, EachWithBiasAndResidual) {
   }
 }
 
+/// Vectors of one channel, of neighbouring channels, of any; several to a thread; what fills none; misaligned tensors.
+TEST_F(OwnActivation, BiasesOfEveryKindOfVector) {
+  const std::pair<int64_t, int64_t> kChannelsAndInner[] = {{24, 1}, {3, 16}, {5, 1}, {5, 3}, {1, 7}};
+  for (const auto [channels, inner] : kChannelsAndInner) {
+    for (const size_t shift : {0, 4}) {
+      const int64_t elements = channels * inner * 131;
+      const auto x = random_values<float>(size_t(elements), 1), bias = random_values<float>(size_t(channels), 3);
+      ActivationCall call;
+      call.x = {0, 0};
+      call.bias = {1, 0};
+      call.y = {2, 0};
+      call.elements = elements;
+      call.inner = inner;
+      call.channels = channels;
+      call.activation = named({{"kind", "relu"}});
+      const auto y = values_of<float>(activate(call, {bytes_of(x), bytes_of(bias)}, size_t(elements) * 4, shift));
+      for (int64_t i = 0; i < elements; ++i)
+        ASSERT_EQ(y[size_t(i)], std::max(x[size_t(i)] + bias[size_t(i / inner % channels)], 0.0F))
+            << channels << " × " << inner << " + " << shift << ", " << i;
+    }
+  }
+}
+
 TEST_F(OwnActivation, KeepsNan) {
   for (const Json& json : kActivations) {
     ActivationCall call;

@@ -1,5 +1,6 @@
 // Reorders, sums and the check of the loss by the project's own kernels, run from their PTX, against plain loops.
 #include "runtime/cpu/ops/elements.h"
+#include "runtime/cuda/channel_sums.h"
 #include "runtime/cuda/format.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/cuda/own_kernel_bench.h"
@@ -133,7 +134,7 @@ TEST_F(OwnSum, ReplicasThatAreAlignedToTheirElementsAlone) {
 
 TEST_F(OwnSum, OfColumnsInAFixedOrder) {
   for (const int64_t rows : {1, 7, 64, 200, 1000}) {
-    for (const int64_t columns : {1, 33, 100}) {
+    for (const int64_t columns : {1, 33, 100, 264}) {
       const auto x = random_values<float>(size_t(rows * columns), unsigned(rows));
       std::vector<double> sums(static_cast<size_t>(columns), 0.0);
       for (int64_t i = 0; i < rows * columns; ++i) sums[size_t(i % columns)] += x[size_t(i)];
