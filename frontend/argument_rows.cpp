@@ -61,5 +61,9 @@ Argument nullable(Argument argument) {
   argument.type.nullable = true;
   return argument;
 }
+Argument or_length(Argument argument) {
+  argument.type.length = true;
+  return argument;
+}
 
 }  // namespace sheaf::frontend

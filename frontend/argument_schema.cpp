@@ -26,7 +26,7 @@ Json integer_schema(const ArgumentType& type) {
   Json schema = {{"type", "integer"}};
   add_bound(schema, "minimum", std::max(type.minimum, -largest), type.minimum_excluded);
   add_bound(schema, "maximum", std::min(type.maximum, largest), type.maximum_excluded);
-  return schema;
+  return type.length ? any_of({schema, {{"type", "string"}, {"pattern", length_pattern}}}) : schema;
 }
 
 Json number_schema(const ArgumentType& type) {

@@ -43,6 +43,7 @@ bool in_range(const ArgumentType& type, double value) {
 }
 
 std::optional<Json> one_integer(const ArgumentType& type, const JsonValue& value) {
+  if (type.length && value.is(Node::string) && !fault_of_length(value.node->string)) return Json(value.node->string);
   if (!value.is(Node::integer) || std::abs(value.node->number) > static_cast<double>(largest_integer)) return {};
   if (!in_range(type, value.node->number)) return {};
   return Json(value.node->integer);
@@ -207,7 +208,7 @@ std::string type_phrase(const Argument& argument, int rank) {
   switch (type.kind) {
     case Kind::boolean: return "true or false";
     case Kind::ignored: return "true, false or null (it has no effect here)";
-    case Kind::integer: return range_phrase(type, "integer");
+    case Kind::integer: return range_phrase(type, "integer") + (type.length ? " or the name of a length" : "");
     case Kind::number: return range_phrase(type, "number");
     case Kind::text: return "a string";
     case Kind::choice: return (type.choices.size() > 1 ? "one of " : "") + quoted_list(type.choices);
@@ -217,7 +218,8 @@ std::string type_phrase(const Argument& argument, int rank) {
     case Kind::output_size: return per_dimension(type, rank) + ", null meaning the input's size";
     case Kind::sizes: return range_phrase(type, "integer") + " or a list of such";
     case Kind::factors: return range_phrase(type, "number") + " or a list of such";
-    case Kind::integers: return "a list, each " + range_phrase(type, "integer");
+    case Kind::integers:
+      return "a list, each " + range_phrase(type, "integer") + (type.length ? " or the name of a length" : "");
     case Kind::numbers:
       return "a list" + (type.count > 0 ? " of " + std::to_string(type.count) : "") + ", each " + range_phrase(type, "number");
     case Kind::shape:

@@ -43,6 +43,7 @@ struct ArgumentType {
   bool minimum_excluded = false;
   bool maximum_excluded = false;
   bool nullable = false;
+  bool length = false;                 ///< of `integer` and `integers`: a length's name is possible instead of a number
   size_t count = 0;                    ///< of `numbers`; 0: any number but none
   std::vector<std::string> choices{};  ///< of `choice`
 };
@@ -88,6 +89,8 @@ Argument ignored(std::string name, Json fallback = false);
 Argument spatial(std::string name, double minimum, std::optional<Json> fallback = {});
 Argument typed(std::string name, ArgumentType::Kind kind, std::optional<Json> fallback = {});
 Argument nullable(Argument argument);
+/// A length's name is possible too.
+Argument or_length(Argument argument);
 Argument mended(Argument argument, std::string mend);
 
 }  // namespace sheaf::frontend

@@ -1,22 +1,52 @@
 #include "frontend/declarations.h"
 
 #include "frontend/arguments.h"
+#include "frontend/layer_table.h"
 #include "frontend/names.h"
 #include "runtime/base/suggest.h"
 
+#include <algorithm>
+
 namespace sheaf::frontend {
+
+const char* const length_pattern = "^(?!batch$)[A-Za-z_]+$";
+
+std::optional<std::string> fault_of_length(const std::string& word) {
+  const auto other =
+      std::ranges::find_if_not(word, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; });
+  if (word.empty() || other != word.end()) return "has to consist of letters and '_'";
+  if (nearest(word, {"batch"})) return "resembles \"batch\": a length needs another name";
+  return std::nullopt;
+}
+
+std::vector<std::string> lengths_in(const std::vector<InputDecl>& declarations) {
+  std::vector<std::string> lengths;
+  for (const InputDecl& declaration : declarations)
+    for (const Extent& size : declaration.shape)
+      for (const auto& [symbol, factor] : size.terms)
+        if (symbol != "batch" && std::ranges::find(lengths, symbol) == lengths.end()) lengths.push_back(symbol);
+  return lengths;
+}
+
 namespace {
 
 using NodeKind = LocatedNode::Kind;
 
-std::optional<int64_t> read_dimension(const LocatedNode& node, bool& has_batch, const std::string& owner, Problems& problems) {
+std::optional<Extent> read_dimension(const LocatedNode& node, bool& has_batch, const std::string& owner, Problems& problems) {
   if (node.kind == NodeKind::string && node.string == "batch") {
     if (has_batch) problems.add(node.place, "\"batch\" appears twice in the shape of " + owner);
     has_batch = true;
-    return -1;
+    return Extent::symbol("batch");
   }
-  if (node.kind == NodeKind::integer && node.integer >= 1 && node.integer <= largest_integer) return node.integer;
-  refuse({&node, nullptr, {}, {}}, "a dimension of " + owner, "a positive integer or \"batch\"", problems);
+  if (node.kind == NodeKind::string) {
+    const auto fault = fault_of_length(node.string);
+    if (!fault) return Extent::symbol(node.string);
+    problems.add(node.place, "the size '" + node.string + "' of " + owner + " " + *fault);
+    return std::nullopt;
+  }
+  if (node.kind == NodeKind::integer && node.integer >= 1 && node.integer <= largest_integer) return Extent(node.integer);
+  refuse({&node, nullptr, {}, {}}, "a dimension of " + owner, "a positive integer, \"batch\" or the name of a length",
+         problems);
   return std::nullopt;
 }
 
@@ -33,8 +63,8 @@ void read_shape(const LocatedNode& node, const std::string& owner, InputDecl& de
   double elements = 1;
   for (const LocatedNode& item : node.items) {
     auto size = read_dimension(item, has_batch, owner, problems);
-    if (size && *size > 0) elements *= static_cast<double>(*size);
-    declaration.shape.push_back(size.value_or(1));
+    if (size && size->is_static()) elements *= static_cast<double>(size->constant);
+    declaration.shape.push_back(size.value_or(Extent(1)));
   }
   if (elements > most_elements) problems.add(node.place, owner + " has more than 10^15 elements in a row");
 }
@@ -90,6 +120,37 @@ std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::stri
     declarations.push_back(std::move(declaration));
   }
   return declarations;
+}
+
+namespace {
+
+void check_named(const Layer& layer, const std::string& argument, const Json& value, const std::vector<std::string>& known,
+                 Problems& problems) {
+  if (value.is_array())
+    for (const Json& item : value) check_named(layer, argument, item, known, problems);
+  if (!value.is_string() || std::ranges::find(known, value.get<std::string>()) != known.end()) return;
+  const auto written = layer.argument_locations.find(argument);
+  const Location& place = written == layer.argument_locations.end() ? layer.location : written->second;
+  problems.add({place.line, place.column}, "'" + argument + "' of " + layer.type + " '" + layer.name + "' names the length '" +
+                                               value.get<std::string>() + "', but no input has a size of that name" +
+                                               suggestion(value.get<std::string>(), known));
+}
+
+void check_lengths_in(const Graph& graph, const std::vector<std::string>& known, Problems& problems) {
+  for (const Layer& layer : graph.layers) {
+    if (layer.body) check_lengths_in(*layer.body, known, problems);
+    const LayerType* type = layer.body ? nullptr : find_layer_type(layer.type);
+    if (!type) continue;
+    for (const Argument& argument : type->arguments)
+      if (argument.type.length && layer.arguments.contains(argument.name))
+        check_named(layer, argument.name, layer.arguments[argument.name], known, problems);
+  }
+}
+
+}  // namespace
+
+void check_lengths(const Model& model, Problems& problems) {
+  check_lengths_in(model.graph, lengths_in(model.inputs), problems);
 }
 
 }  // namespace sheaf::frontend

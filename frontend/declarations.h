@@ -1,9 +1,12 @@
-// Declarations of tensors: a model's inputs and its training targets.
+// Declarations of tensors, a model's inputs and its training targets, and of the lengths in their shapes: sizes besides the
+// batch that a run determines.
 #pragma once
 
 #include "frontend/model.h"
 #include "frontend/value.h"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace sheaf::frontend {
@@ -20,5 +23,17 @@ constexpr size_t most_declarations = 1000;
 /// Reads an ordered map name → {"shape", "dtype"}. `what` is "input" or "target"; a name in `taken` is refused.
 std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::string& what, const std::vector<InputDecl>& taken,
                                          Problems& problems);
+
+/// A regular expression for lengths' names: letters and `_`, so that none meets a symbol of the compiler's, such as `rows0`.
+extern const char* const length_pattern;
+
+/// Why `word` can't name a length: "has to consist of letters and '_'", or that it resembles "batch"; empty if it can.
+std::optional<std::string> fault_of_length(const std::string& word);
+
+/// The lengths in `declarations`, each once and in order.
+std::vector<std::string> lengths_in(const std::vector<InputDecl>& declarations);
+
+/// Each argument of a layer that names a length which none of the model's inputs has becomes a problem.
+void check_lengths(const Model& model, Problems& problems);
 
 }  // namespace sheaf::frontend

@@ -15,6 +15,11 @@ void check_roll(LayerCheck& layer) {
   }
 }
 
+void check_slice(LayerCheck& layer) {
+  if (layer.arguments["end"].is_string() && (layer.integer("start") != 0 || layer.integer("step") != 1))
+    layer.refuse("end", "may be a length only if 'start' is 0 and 'step' is 1");
+}
+
 void check_dims(LayerCheck& layer, const char* name) {
   std::set<int64_t> seen;
   for (const Json& dim : layer.arguments[name]) {
@@ -71,9 +76,12 @@ std::vector<LayerType> indexing_layers() {
   sections.type.minimum = 1;
   return {
       {.name = "Slice",
-       .summary = "x[start:end:step] along `dim`, negative positions from the end",
-       .arguments = {dim, typed("start", Kind::integer, Json(0)), nullable(typed("end", Kind::integer, Json(nullptr))),
-                     positive("step", Json(1))}},
+       .summary =
+           "x[start:end:step] along `dim`, negative positions from the end; `end` may be a length, then from 0 and in steps "
+           "of 1",
+       .arguments = {dim, typed("start", Kind::integer, Json(0)),
+                     nullable(or_length(typed("end", Kind::integer, Json(nullptr)))), positive("step", Json(1))},
+       .check = check_slice},
       {.name = "Split",
        .summary = "parts along `dim`: of the sizes given, or all of one size but the last",
        .arguments = {sections, typed("dim", Kind::integer, Json(0))},

@@ -24,6 +24,7 @@ void check_permute(LayerCheck& layer) {
 void check_reshape(LayerCheck& layer) {
   int inferred = 0;
   for (const Json& size : layer.arguments["shape"]) {
+    if (size.is_string()) continue;
     int64_t value = size.get<int64_t>();
     if (value == 0) return layer.refuse("shape", "has the size 0; sizes are positive, or -1 for what remains");
     if (value == -1 && ++inferred > 1) return layer.refuse("shape", "has more than one -1");
@@ -54,7 +55,7 @@ void check_print(LayerCheck& layer) {
 }  // namespace
 
 std::vector<LayerType> tensor_layers() {
-  Argument shape = typed("shape", Kind::integers);
+  Argument shape = or_length(typed("shape", Kind::integers));
   shape.type.minimum = -1;
   return {
       {.name = "MatMul", .summary = "the matrix product, as torch.matmul", .least_inputs = 2, .most_inputs = 2},
@@ -67,7 +68,7 @@ std::vector<LayerType> tensor_layers() {
        .arguments = {typed("dims", Kind::integers)},
        .check = check_permute},
       {.name = "Reshape",
-       .summary = "the same elements in another shape; one size may be -1",
+       .summary = "the same elements in another shape; one size may be -1, sizes may be lengths",
        .arguments = {shape},
        .check = check_reshape},
       {.name = "Mean",

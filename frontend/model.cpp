@@ -85,6 +85,7 @@ Model read_model(const LocatedNode& root, std::string file, Problems& problems) 
   if (const LocatedMember* init = root.find("init")) model.init = read_init_rules(init->value, problems);
   bool known = expander.complete();
   if (known) {
+    check_lengths(model, problems);
     if (problems.empty()) check_full_names(model.graph, problems);
     tie_parameters(model.graph, expander.shares(), problems);
     check_init_shapes(model.graph, model.init, problems);
@@ -92,6 +93,9 @@ Model read_model(const LocatedNode& root, std::string file, Problems& problems) 
   if (const LocatedMember* training = root.find("training")) {
     model.training = read_training(training->value, model, known, problems);
   }
+  std::vector<InputDecl> declared = model.inputs;
+  if (model.training) declared.insert(declared.end(), model.training->targets.begin(), model.training->targets.end());
+  model.lengths = lengths_in(declared);
   return model;
 }
 

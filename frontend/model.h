@@ -4,6 +4,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/base/error.h"
+#include "runtime/base/extent.h"
 
 #include <nlohmann/json.hpp>
 
@@ -62,10 +63,10 @@ struct Graph {
   std::vector<std::string> output_names;
 };
 
-/// An input or a training target. A dimension of -1 is the symbol "batch".
+/// An input or a training target. Each dimension is a number, the symbol "batch", or a length's symbol.
 struct InputDecl {
   std::string name;
-  std::vector<int64_t> shape;
+  std::vector<Extent> shape;
   DType dtype = DType::float32;
   Location location;
 };
@@ -95,7 +96,8 @@ struct Model {
   std::string text;  ///< the file's content: later diagnostics quote its lines
   std::string name;
   std::vector<InputDecl> inputs;
-  Graph graph;  ///< graph.inputs are the names of `inputs`
+  std::vector<std::string> lengths;  ///< sizes besides the batch that a run determines, in the order of their appearance
+  Graph graph;                       ///< graph.inputs are the names of `inputs`
   std::vector<InitRule> init;
   std::optional<Training> training;
 };

@@ -98,7 +98,10 @@ Json module_schema() {
 }
 
 Json declarations_schema() {
-  Json size = {{"anyOf", {{{"type", "integer"}, {"minimum", 1}, {"maximum", largest_integer}}, {{"const", "batch"}}}}};
+  Json size = {{"anyOf",
+                {{{"type", "integer"}, {"minimum", 1}, {"maximum", largest_integer}},
+                 {{"const", "batch"}},
+                 {{"type", "string"}, {"pattern", length_pattern}}}}};
   Json shape = list_schema(size, 0);
   shape.update({{"maxItems", most_dimensions}, {"contains", {{"const", "batch"}}}, {"minContains", 0}, {"maxContains", 1}});
   Json dtype = {{"enum", {"float32", "int64", "int32", "uint8", "bool", "float16", "bfloat16"}}, {"default", "float32"}};

@@ -42,6 +42,7 @@ OptionParser dump_options() {
       .option("--devices", "LIST", "a device list: shows each replica with real sizes; needs --batch")
       .option("--batch", "N", "rows of a batch; needs --devices")
       .also("--batch-size")
+      .add(length_option)
       .add(shards_option)
       .add(device_model_option)
       .add(bytes_option)
@@ -111,7 +112,11 @@ int dump_verb(std::span<const std::string> arguments) {
   CompileOptions compilation;
   compilation.objects = false;
   compilation.only = what.program;
+  auto lengths = lengths_of_options(*options);
+  if (!lengths) return report_usage(lengths.error(), "dump");
+  const bool sizes = what.batch || !lengths->empty();
   Result<Plan> plan = read_model_or_plan(file, compilation);
+  if (plan && sizes) plan = sized(*std::move(plan), *lengths);
   if (!plan) return report(plan.error(), kFailed);
   std::optional<Timeline> timeline;
   if (options->has("--trace")) {
@@ -132,6 +137,7 @@ int dump_verb(std::span<const std::string> arguments) {
     return shown ? write(*options, *shown) : report(shown.error(), kFailed);
   }
   Result<Plan> old_plan = read_model_or_plan(options->value("--diff"), compilation);
+  if (old_plan && sizes) old_plan = sized(*std::move(old_plan), *lengths);
   if (!old_plan) return report(old_plan.error(), kFailed);
   auto difference = dump_diff({options->value("--diff"), *old_plan}, {file, *plan}, format, what);
   if (!difference) return report(difference.error(), kFailed);

@@ -28,6 +28,7 @@ OptionParser explain_options() {
       .option("--devices", "LIST", "a device list: shows implementations, layouts and costs; needs --batch")
       .option("--batch", "N", "rows of a batch; needs --devices")
       .also("--batch-size")
+      .add(length_option)
       .add(device_model_option)
       .option("--op", "OP", "only layers with this op: a layer's type, scatter, reorder, kernel, …")
       .option("--device", "D", "only what is on this device")
@@ -80,7 +81,10 @@ int explain_verb(std::span<const std::string> arguments) {
   CompileOptions compilation;
   compilation.objects = binds;
   compilation.only = request.program;
+  auto lengths = lengths_of_options(*options);
+  if (!lengths) return report_usage(lengths.error(), "explain");
   Result<Plan> plan = read_model_or_plan(options->value("MODEL-or-PLAN"), compilation);
+  if (plan && (binds || !lengths->empty())) plan = sized(*std::move(plan), *lengths);
   if (!plan) return report(plan.error(), kFailed);
   const bool json = options->has("--json");
   if (asks_why) return print_found(why(*plan, request, options->value("--why")), json);

@@ -48,6 +48,7 @@ struct Request {
   CompileOptions compilation;  ///< of a model file
   VerifyOptions options;
   std::map<std::string, std::string> sources;
+  LengthNumbers lengths;
 };
 
 Result<Request> request_of(const Options& options) {
@@ -65,6 +66,7 @@ Result<Request> request_of(const Options& options) {
   request.options.factor = factor;
   SHEAF_ASSIGN(auto sources, named_sources("--input", options.values("--input")));
   request.sources = std::move(sources);
+  SHEAF_ASSIGN(request.lengths, lengths_of_options(options));
   request.options.infer = options.value("--program") != "train";
   request.options.train = options.value("--program") != "infer";
   SHEAF_ASSIGN(auto bind, bind_options(options));
@@ -86,6 +88,7 @@ class Verifier {
     }
     CompileReport said;
     SHEAF_ASSIGN(auto plan, model ? compile(*model, request_.compilation, &said) : read_model_or_plan(file, {}));
+    SHEAF_ASSIGN(plan, numbered(std::move(plan)));
     if (!wanted_.infer && plan.train.steps.empty())
       return Error({plan.file}, "'" + plan.name + "' holds no training program").note("add a 'training' section to the model");
     SHEAF_ASSIGN(auto devices, open_all_ranks(request_.devices, 0, wanted_.bind.shards));
@@ -99,6 +102,7 @@ class Verifier {
       CompileOptions apart = request_.compilation;
       apart.unpartitioned = apart.unfused = true;
       SHEAF_ASSIGN(auto reference, compile(*model, apart));
+      SHEAF_ASSIGN(reference, numbered(std::move(reference)));
       SHEAF_TRY(add(verify_compiler(plan, reference, weights, data, wanted_, mixing(plan, said))));
     }
     if (all_.passed()) SHEAF_TRY(add(verify(plan, weights, data, wanted_)));
@@ -106,12 +110,15 @@ class Verifier {
       CompileOptions layers = request_.compilation;
       layers.unfused = true;
       SHEAF_ASSIGN(auto unfused, compile(*model, layers));
+      SHEAF_ASSIGN(unfused, numbered(std::move(unfused)));
       SHEAF_TRY(add(verify(unfused, weights, data, wanted_), " (every layer)"));
     }
     return std::move(all_);
   }
 
  private:
+  Result<Plan> numbered(Plan plan) const { return sized(std::move(plan), request_.lengths, request_.sources); }
+
   /// An error if the request asks for something that a plan has settled already.
   Result<void> takes_a_plan(const std::string& file) const {
     if (options_.has("--every-layer"))
@@ -177,6 +184,7 @@ OptionParser verify_options() {
       .add(shards_option)
       .option("--batch", "N", "rows of a batch (default: three for each device, or shard, and one more, so that chunks differ)")
       .also("--batch-size")
+      .add(length_option)
       .option("--program", "NAME", "which programs")
       .choices({"both", "infer", "train"})
       .add(weights_option)

@@ -1,14 +1,12 @@
 #include "codegen/kernels/loops.h"
 
+#include "runtime/base/extent_product.h"
+
 #include <algorithm>
 
 namespace sheaf::kernels {
 
-std::optional<Extent> product(const Extent& a, const Extent& b) {
-  if (a.is_static()) return b * a.constant;
-  if (b.is_static()) return a * b.constant;
-  return std::nullopt;
-}
+std::optional<Extent> product(const Extent& a, const Extent& b) { return multiplied(a, b); }
 
 std::optional<Extent> product(const Shape& shape, size_t first, size_t last) {
   Extent result = 1;

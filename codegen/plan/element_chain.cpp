@@ -1,6 +1,7 @@
 #include "codegen/plan/element_chain.h"
 
 #include "codegen/plan/program_builder.h"
+#include "runtime/base/extent_product.h"
 
 using namespace mlir;
 
@@ -59,10 +60,19 @@ std::vector<Extent> ElementChain::coordinates(const ir::ShapeAnalysis& shapes) c
   if (!located_) return offsets;
   for (const Extent& dim : shape_.dims) {
     Extent offset;
-    for (const auto& [name, factor] : dim.terms)
-      for (const sheaf::Symbol& symbol : shapes.symbols())
-        if (symbol.name == name && symbol.kind == sheaf::Symbol::chunk)
-          offset = offset + Extent::symbol(offset_symbol(symbol).name, factor);
+    for (const auto& [term, factor] : dim.terms) {
+      Extent begin = factor;
+      bool split = false;
+      for (const std::string& name : factors_of(term)) {
+        auto chunk = llvm::find_if(shapes.symbols(), [&](const sheaf::Symbol& symbol) {
+          return symbol.name == name && symbol.kind == sheaf::Symbol::chunk;
+        });
+        const bool is_chunk = chunk != shapes.symbols().end();
+        split |= is_chunk;
+        begin = multiplied(begin, Extent::symbol(is_chunk ? offset_symbol(*chunk).name : name));
+      }
+      if (split) offset = offset + begin;
+    }
     offsets.push_back(offset);
   }
   return offsets;

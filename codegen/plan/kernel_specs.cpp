@@ -6,6 +6,7 @@
 #include "codegen/plan/program_builder.h"
 #include "codegen/plan/reduction.h"
 #include "ir/Nn/Nn.h"
+#include "runtime/base/extent_product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -25,8 +26,7 @@ Result<KernelUse> linear_kernel(KernelModule& module, nn::LinearOp op, const ir:
   const ir::TensorShape& x = shapes.of(op.getX());
   kernels::LinearSpec spec;
   spec.rows = Extent(1);
-  for (const Extent& dim : ArrayRef(x.dims).drop_back())
-    spec.rows = spec.rows.is_static() ? dim * spec.rows.constant : spec.rows * dim.constant;
+  for (const Extent& dim : ArrayRef(x.dims).drop_back()) spec.rows = multiplied(spec.rows, dim);
   spec.in = shapes.of(op.getWeight()).dims[1].constant;
   spec.out = shapes.of(op.getWeight()).dims[0].constant;
   spec.bias = static_cast<bool>(op.getBias());
@@ -307,10 +307,10 @@ Result<KernelUse> add_kernel_for(KernelModule& module, Operation& op, const ir::
       .Case([&](nn::SliceOp o) {
         Operand x = operand_of(shapes.of(o.getX()));
         int64_t dim = *ir::normalize_dim(o.getDim(), static_cast<int64_t>(x.shape.size()));
-        return copy_kernel(module,
-                           kernels::slice_copy(x.dtype, x.shape, dim, Extent(o.getBegin()), Extent(o.getSize()),
-                                               static_cast<int64_t>(o.getStep())),
-                           "slice");
+        const Extent& size = shapes.of(o.getResult()).dims[dim];
+        return copy_kernel(
+            module, kernels::slice_copy(x.dtype, x.shape, dim, Extent(o.getBegin()), size, static_cast<int64_t>(o.getStep())),
+            "slice");
       })
       .Default([&](Operation* o) {
         return Result<KernelUse>(Error("internal error: no kernel for '" + o->getName().getStringRef().str() + "'"));

@@ -2,6 +2,7 @@
 
 #include "ir/Dist/Dist.h"
 #include "ir/Nn/Nn.h"
+#include "runtime/base/extent_product.h"
 
 using namespace mlir;
 
@@ -13,13 +14,10 @@ constexpr ValueLayout kReplicated{ValueLayout::replicated, 0}, kPartial{ValueLay
 
 ValueLayout split(int64_t dim) { return {ValueLayout::split, static_cast<int>(dim)}; }
 
-/// Element counts before a dimension; none if they depend on the run.
-std::optional<int64_t> elements_before(const ir::TensorShape& shape, int64_t dim) {
-  int64_t product = 1;
-  for (int64_t i = 0; i < dim; ++i) {
-    if (!shape.dims[i].is_static()) return std::nullopt;
-    product *= shape.dims[i].constant;
-  }
+/// Element counts before a dimension.
+Extent elements_before(const ir::TensorShape& shape, int64_t dim) {
+  Extent product = 1;
+  for (const Extent& size : ArrayRef(shape.dims).take_front(static_cast<size_t>(dim))) product = multiplied(product, size);
   return product;
 }
 
@@ -64,8 +62,8 @@ ValueLayout LayoutAnalysis::of(mlir::Value value) const { return layouts_.lookup
 std::optional<int64_t> LayoutAnalysis::cut(mlir::Value value, int region) const {
   std::optional<int64_t> found;
   for (auto [i, dim] : llvm::enumerate(shapes_.of(value).dims)) {
-    for (const auto& [name, factor] : dim.terms) {
-      auto symbol = llvm::find_if(shapes_.symbols(), [&name = name](const sheaf::Symbol& s) { return s.name == name; });
+    for (const std::string& name : symbols_in(dim)) {
+      auto symbol = llvm::find_if(shapes_.symbols(), [&](const sheaf::Symbol& s) { return s.name == name; });
       if (symbol->kind != sheaf::Symbol::chunk || symbol->region != region) continue;
       if (found || dim.constant != 0 || dim.terms.size() != 1) return std::nullopt;
       found = static_cast<int64_t>(i);
@@ -131,8 +129,7 @@ bool LayoutAnalysis::mixes(Operation& op, int region) {
   if (isa<nn::ReshapeOp>(op)) {
     auto from = cut(op.getOperand(0), region);
     if (!from || !to) return from != to;
-    auto before = elements_before(shapes_.of(op.getOperand(0)), *from);
-    return !before || before != elements_before(shapes_.of(op.getResult(0)), *to);
+    return elements_before(shapes_.of(op.getOperand(0)), *from) != elements_before(shapes_.of(op.getResult(0)), *to);
   }
   auto splits = dyn_cast<nn::SplitOpInterface>(op);
   for (OpOperand& operand : op.getOpOperands()) {

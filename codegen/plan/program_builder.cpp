@@ -1,5 +1,6 @@
 #include "codegen/plan/program_builder.h"
 
+#include "runtime/base/extent_product.h"
 #include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
 #include "codegen/plan/collective_order.h"
@@ -216,7 +217,7 @@ void ProgramBuilder::add_offsets() {
     if (!step.attributes.contains("extents")) continue;
     for (const Json& text : step.attributes["extents"])
       if (auto extent = parse_extent(text.get<std::string>()))
-        for (const auto& [name, factor] : extent->terms) used.insert(name);
+        for (const std::string& name : symbols_in(*extent)) used.insert(name);
   }
   for (const sheaf::Symbol& symbol : shapes_.symbols()) {
     if (symbol.kind != sheaf::Symbol::chunk) continue;

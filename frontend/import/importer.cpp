@@ -1,7 +1,9 @@
 #include "frontend/import/importer.h"
 
+#include "frontend/declarations.h"
 #include "frontend/layer_table.h"
 #include "ir/Nn/Checkpoint.h"
+#include "ir/Nn/Lengths.h"
 
 using namespace mlir;
 
@@ -104,15 +106,28 @@ void Importer::describe(StringRef role, StringRef name, bool constant) {
   argument_attributes_.push_back(builder_.getDictionaryAttr(attributes));
 }
 
+/// On the last argument.
+void Importer::state_sizes(const frontend::InputDecl& input) {
+  SmallVector<mlir::Attribute> sizes;
+  for (const Extent& size : input.shape) sizes.push_back(builder_.getStringAttr(to_string(size)));
+  NamedAttrList attributes(argument_attributes_.back());
+  attributes.set(nn::kExtents, builder_.getArrayAttr(sizes));
+  argument_attributes_.back() = attributes.getDictionary(builder_.getContext());
+  NamedAttrList lengths(function_->getAttrOfType<DictionaryAttr>(nn::kLengths));
+  for (const std::string& length : frontend::lengths_in({input})) lengths.set(length, builder_.getI64IntegerAttr(0));
+  function_->setAttr(nn::kLengths, lengths.getDictionary(builder_.getContext()));
+}
+
 std::vector<mlir::Value> Importer::declare_inputs(const std::vector<frontend::InputDecl>& inputs, StringRef role) {
   std::vector<mlir::Value> values;
   for (const frontend::InputDecl& input : inputs) {
     SmallVector<int64_t> shape;
-    for (int64_t size : input.shape) shape.push_back(size < 0 ? ShapedType::kDynamic : size);
+    for (const Extent& size : input.shape) shape.push_back(size.is_static() ? size.constant : ShapedType::kDynamic);
     auto position = FileLineColLoc::get(builder_.getContext(), model_.file, input.location.line, input.location.column);
     values.push_back(
         function_.getBody().front().addArgument(RankedTensorType::get(shape, element_type(input.dtype)), position));
     describe(role, input.name);
+    if (!frontend::lengths_in({input}).empty()) state_sizes(input);
   }
   return values;
 }

@@ -43,6 +43,8 @@ class Importer {
   std::vector<mlir::Value> import_type(const Layer& layer, const std::vector<mlir::Value>& inputs);
   std::vector<mlir::Value> import_data_parallel(const Layer& layer, const std::vector<mlir::Value>& inputs);
   std::vector<mlir::Value> declare_inputs(const std::vector<frontend::InputDecl>& inputs, llvm::StringRef role);
+  /// States which size of an input is which, and its lengths as the program's.
+  void state_sizes(const frontend::InputDecl& input);
   /// The loss on the model's values and the targets.
   mlir::Value import_loss(const std::vector<mlir::Value>& inputs, const std::vector<mlir::Value>& outputs,
                           const std::vector<mlir::Value>& targets);

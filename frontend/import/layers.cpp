@@ -1,10 +1,26 @@
 // One builder per layer type: it turns arguments into an op's attributes and parameters into operands.
 #include "frontend/import/layer_context.h"
+#include "ir/Nn/Lengths.h"
 
 using namespace mlir;
 
 namespace sheaf::import {
 namespace {
+
+/// A length's size is -1, and named beside it.
+Values build_reshape(const Context& c) {
+  SmallVector<int64_t> sizes;
+  SmallVector<StringRef> named;
+  bool any = false;
+  for (const Json& size : c.argument("shape")) {
+    any |= size.is_string();
+    sizes.push_back(size.is_string() ? -1 : size.get<int64_t>());
+    named.push_back(size.is_string() ? StringRef(size.get_ref<const std::string&>()) : StringRef());
+  }
+  Values y = c.one<nn::ReshapeOp>(c.x(), c.attributes().getDenseI64ArrayAttr(sizes));
+  if (any) y[0].getDefiningOp()->setAttr(nn::kNamedSizes, c.attributes().getStrArrayAttr(named));
+  return y;
+}
 
 Values build_linear(const Context& c) {
   return c.one<nn::LinearOp>(c.x(), c.parameter("weight"), c.parameter("bias"), mlir::Value(), DictionaryAttr());
@@ -157,7 +173,7 @@ const Builders& builders_here() {
       {"MatMul", build_binary<nn::MatMulOp>},
       {"Concat", [](const Context& c) { return c.one<nn::ConcatOp>(ValueRange(c.inputs), c.integer("dim")); }},
       {"Permute", [](const Context& c) { return c.one<nn::PermuteOp>(c.x(), c.integers("dims")); }},
-      {"Reshape", [](const Context& c) { return c.one<nn::ReshapeOp>(c.x(), c.integers("shape")); }},
+      {"Reshape", build_reshape},
       {"Mean", [](const Context& c) { return c.one<nn::MeanOp>(c.x(), c.integers("dim"), c.flag("keepdim")); }},
       {"Select", [](const Context& c) { return c.one<nn::SelectOp>(c.x(), c.integer("dim"), c.integer("index")); }},
       {"Scale", [](const Context& c) { return c.one<nn::ScaleOp>(c.x(), c.number("value")); }},

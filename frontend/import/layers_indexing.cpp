@@ -1,5 +1,6 @@
 // Builders of layers that take, turn or look up parts of a tensor.
 #include "frontend/import/layer_context.h"
+#include "ir/Nn/Lengths.h"
 
 using namespace mlir;
 
@@ -7,7 +8,12 @@ namespace sheaf::import {
 namespace {
 
 Values build_slice(const Context& c) {
-  return c.one<nn::StridedSliceOp>(c.x(), c.integer("dim"), c.integer("start"), c.optional_integer("end"), c.integer("step"));
+  const bool to_length = c.argument("end").is_string();
+  Values sliced = c.one<nn::StridedSliceOp>(c.x(), c.integer("dim"), c.integer("start"),
+                                            to_length ? IntegerAttr() : c.optional_integer("end"), c.integer("step"));
+  if (to_length)
+    sliced[0].getDefiningOp()->setAttr(nn::kLength, c.attributes().getStringAttr(c.argument("end").get<std::string>()));
+  return sliced;
 }
 
 /// As many parts as the model names.

@@ -1,7 +1,10 @@
 #include "ir/Analysis/ShapeAnalysis.h"
 
 #include "ir/Dist/Dist.h"
+#include "ir/Nn/Lengths.h"
 #include "ir/Nn/Nn.h"
+#include "ir/Nn/ShapeRules.h"
+#include "runtime/base/extent_product.h"
 
 #include "mlir/IR/SymbolTable.h"
 
@@ -44,12 +47,28 @@ TensorShape ShapeAnalysis::chunk(const TensorShape& whole, int64_t dim, int regi
   return local;
 }
 
+const sheaf::Symbol& ShapeAnalysis::symbol_named(const std::string& name) const {
+  return *llvm::find_if(symbols_, [&](const sheaf::Symbol& symbol) { return symbol.name == name; });
+}
+
+bool ShapeAnalysis::lacks_rows(const Extent& size) const {
+  return !size.is_static() && llvm::all_of(symbols_in(size), [&](const std::string& name) {
+    return symbol_named(name).kind == sheaf::Symbol::length;
+  });
+}
+
+void ShapeAnalysis::note_largest(Operation& op) {
+  auto length = op.getAttrOfType<StringAttr>(nn::kLength);
+  if (!length) return;
+  const TensorShape& x = of(op.getOperand(0));
+  const Extent& room = x.dims[*normalize_dim(op.getAttrOfType<IntegerAttr>("dim").getInt(), x.rank())];
+  auto symbol = llvm::find_if(symbols_, [&](const sheaf::Symbol& known) { return known.name == length.getValue(); });
+  if (room.is_static() && (symbol->of == Extent() || room.constant < symbol->of.constant)) symbol->of = room;
+}
+
 FailureOr<TensorShape> ShapeAnalysis::gathered(Operation& op, const TensorShape& local, int64_t dim, int region) {
-  auto symbol_named = [&](const std::string& name) {
-    return *llvm::find_if(symbols_, [&](const sheaf::Symbol& symbol) { return symbol.name == name; });
-  };
   auto is_chunk = [&](const std::string& name) {
-    sheaf::Symbol symbol = symbol_named(name);
+    const sheaf::Symbol& symbol = symbol_named(name);
     return symbol.kind == sheaf::Symbol::chunk && symbol.region == region;
   };
   auto replicas = [&] { return symbol_for(sheaf::Symbol::replicas, region, Extent()); };
@@ -57,7 +76,7 @@ FailureOr<TensorShape> ShapeAnalysis::gathered(Operation& op, const TensorShape&
   TensorShape whole = local;
   for (int64_t i = 0; i < local.rank(); ++i) {
     if (i == dim) continue;
-    for (const auto& [name, factor] : local.dims[i].terms)
+    for (const std::string& name : symbols_in(local.dims[i]))
       if (is_chunk(name))
         return op.emitError("gathers along dimension ")
                << dim << ", but dimension " << i << " of " << to_string(local)
@@ -65,11 +84,18 @@ FailureOr<TensorShape> ShapeAnalysis::gathered(Operation& op, const TensorShape&
   }
   // Σ over replicas of (factor · chunk + constant) = factor · total + constant · replicas.
   Extent total;
-  for (const auto& [name, factor] : local.dims[dim].terms) {
-    if (!is_chunk(name))
+  for (const auto& [term, factor] : local.dims[dim].terms) {
+    Extent of_all = factor;
+    int chunks = 0;
+    for (const std::string& name : factors_of(term)) {
+      chunks += is_chunk(name);
+      of_all = multiplied(of_all, is_chunk(name) ? symbol_named(name).of : Extent::symbol(name));
+    }
+    if (chunks != 1)
       return op.emitError("gathers along dimension ")
-             << dim << " of " << to_string(local) << ", whose size would be a product of the batch and the replica count";
-    total = total + symbol_named(name).of * factor;
+             << dim << " of " << to_string(local) << ", whose size would be a product of "
+             << (chunks == 0 ? nn::opened_by(&op, local.dims[dim]) + " and the replica count" : "chunks");
+    total = total + of_all;
   }
   if (local.dims[dim].constant) total = total + Extent::symbol(replicas(), local.dims[dim].constant);
   whole.dims[dim] = total;
@@ -79,6 +105,10 @@ FailureOr<TensorShape> ShapeAnalysis::gathered(Operation& op, const TensorShape&
 LogicalResult ShapeAnalysis::run(func::FuncOp function) {
   if (function.isExternal()) return function.emitError("has no body");
   symbols_ = {{"batch", sheaf::Symbol::batch, -1, Extent()}};
+  if (auto lengths = function->getAttrOfType<DictionaryAttr>(nn::kLengths))
+    for (NamedAttribute length : lengths)
+      symbols_.push_back(
+          {length.getName().str(), sheaf::Symbol::length, -1, Extent(cast<IntegerAttr>(length.getValue()).getInt())});
   for (BlockArgument argument : function.getArguments()) {
     mlir::Type type = argument.getType();
     if (auto placed = dyn_cast<dist::PlacedType>(type)) type = placed.getTensor();
@@ -94,9 +124,15 @@ LogicalResult ShapeAnalysis::run(func::FuncOp function) {
     shapes_[argument] = std::move(shape);
   }
   if (failed(visit_block(function.getBody().front()))) return failure();
-  if (refine_types_)
-    function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(),
-                                       function.getBody().front().getTerminator()->getOperandTypes()));
+  if (!refine_types_) return success();
+  function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                                     function.getBody().front().getTerminator()->getOperandTypes()));
+  Builder builder(function.getContext());
+  SmallVector<NamedAttribute> lengths;
+  for (const sheaf::Symbol& symbol : symbols_)
+    if (symbol.kind == sheaf::Symbol::length)
+      lengths.push_back(builder.getNamedAttr(symbol.name, builder.getI64IntegerAttr(symbol.of.constant)));
+  if (!lengths.empty()) function->setAttr(nn::kLengths, builder.getDictionaryAttr(lengths));
   return success();
 }
 
@@ -117,6 +153,7 @@ LogicalResult ShapeAnalysis::visit(Operation& op) {
   for (mlir::Value operand : op.getOperands()) operands.push_back(of(operand));
   if (failed(shaped.inferShapes(operands, results))) return failure();
   for (auto [result, shape] : llvm::zip(op.getResults(), results)) set(result, shape);
+  note_largest(op);
   return success();
 }
 
@@ -143,6 +180,7 @@ LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
   auto parallel = cast<nn::DataParallelOp>(op);
   int region = data_parallel_regions_++;
   Block& body = parallel.getBody().front();
+  const auto has_length = [&](const Extent& size) { return lacks_rows(size); };
   for (auto [input, argument] : llvm::zip(parallel.getInputs(), body.getArguments())) {
     if (parallel.isReplicated(argument.getArgNumber())) {
       set(argument, of(input));
@@ -152,6 +190,12 @@ LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
     if (!dim)
       return op.emitError("cannot split an input of shape ")
              << to_string(of(input)) << " along dimension " << static_cast<int64_t>(parallel.getDim());
+    const TensorShape& whole = of(input);
+    if (const Extent& size = whole.dims[*dim]; lacks_rows(size) || (size.is_static() && llvm::any_of(whole.dims, has_length)))
+      return op.emitError("cannot split an input of shape ")
+             << to_string(whole) << " along dimension " << *dim << ", "
+             << (size.is_static() ? "which is no number of rows" : nn::opened_by(&op, size))
+             << ": only rows of the batch are divided among devices";
     set(argument, chunk(of(input), *dim, region));
   }
   if (failed(visit_block(body))) return failure();

@@ -9,18 +9,19 @@
 namespace sheaf::ir {
 
 /// Computes every value's shape in terms of the program's symbols, starting with the function's arguments: a `?` of an argument
-/// is `batch` unless `nn.extents` says otherwise. Works on nn programs (nn.data_parallel) and on dist programs (scatter,
+/// is `batch` unless `nn.extents` says otherwise; `nn.lengths` lists the symbols that are no numbers of rows. Works on nn programs (nn.data_parallel) and on dist programs (scatter,
 /// gather, apply, parallel_apply) alike. If a size cannot be expressed, or shapes don't fit, it emits an error at the op.
 class ShapeAnalysis {
  public:
-  /// With `refine_types`, results and body arguments get the types of their shapes (shape inference).
+  /// With `refine_types`, results and body arguments get the types of their shapes, and lengths the largest numbers that the
+  /// program has room for (shape inference).
   explicit ShapeAnalysis(bool refine_types = false) : refine_types_(refine_types) {}
 
   llvm::LogicalResult run(mlir::func::FuncOp function);
 
   /// Valid until the next value gets its shape.
   const TensorShape& of(mlir::Value value) const { return shapes_.find(value)->second; }
-  /// batch, then the chunk and replica symbols in the order in which they were needed.
+  /// batch, the lengths, then the chunk and replica symbols in the order in which they were needed.
   const std::vector<sheaf::Symbol>& symbols() const { return symbols_; }
 
  private:
@@ -36,6 +37,11 @@ class ShapeAnalysis {
   llvm::FailureOr<TensorShape> gathered(mlir::Operation& op, const TensorShape& local, int64_t dim, int region);
   std::string symbol_for(sheaf::Symbol::Kind kind, int region, const Extent& of);
   int region_of_group(mlir::Operation& op, llvm::StringRef group);
+  const sheaf::Symbol& symbol_named(const std::string& name) const;
+  /// Whether a size is in lengths alone.
+  bool lacks_rows(const Extent& size) const;
+  /// A slice of a fixed size to a length: the size is the most that the length can be.
+  void note_largest(mlir::Operation& op);
   void set(mlir::Value value, TensorShape shape);
 
   bool refine_types_;

@@ -49,7 +49,7 @@ LogicalResult AttentionOp::inferShapes(ArrayRef<TensorShape> operands, SmallVect
   }
   for (const TensorShape* shape : {&query, &key})
     for (int64_t i = rank - 2; i < rank; ++i)
-      if (!shape->dims[i].is_static() && !shape->dims[i].terms.count("?"))
+      if (depends_on_rows(*this, shape->dims[i]))
         return emitError("expects sequences that don't depend on the batch, but got ") << ir::to_string(*shape);
   SmallVector<Extent> scores(query.dims);
   scores.back() = key.dims[rank - 2];

@@ -1,6 +1,7 @@
 #include "ir/Nn/Dropout.h"
 #include "ir/Nn/Mixing.h"
 #include "ir/Nn/Checkpoint.h"
+#include "ir/Nn/Lengths.h"
 #include "ir/Nn/Nn.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,8 +20,8 @@ void NnDialect::initialize() {
       >();
 }
 
-/// nn.device is an integer ≥ -1; nn.reason, nn.type and nn.padding_mode are strings; nn.outputs, nn.gradients, nn.updates and
-/// nn.notes are arrays of strings; nn.optimizer is a dictionary; nn.clip_grad_norm, nn.momentum and nn.dropout are numbers.
+/// nn.device is an integer ≥ -1; nn.reason, nn.type, nn.padding_mode and nn.length are strings; nn.outputs, nn.gradients, nn.updates,
+/// nn.notes and nn.named_sizes are arrays of strings; nn.optimizer is a dictionary, nn.lengths one of integers; nn.clip_grad_norm, nn.momentum and nn.dropout are numbers.
 LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kDevice) {
@@ -29,11 +30,12 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
       return op->emitError("nn.device must be -1 (the host) or an entry of the device list");
     return success();
   }
-  if (name == kReason || name == kType || name == kPaddingMode) {
+  if (name == kReason || name == kType || name == kPaddingMode || name == kLength) {
     if (!isa<StringAttr>(attribute.getValue())) return op->emitError() << name << " must be a string";
     return success();
   }
-  if (name == kOutputs || name == kGradients || name == kUpdates || name == kNotes || name == kDifferentiate) {
+  if (name == kOutputs || name == kGradients || name == kUpdates || name == kNotes || name == kDifferentiate ||
+      name == kNamedSizes) {
     auto names = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!names || !llvm::all_of(names, [](Attribute a) { return isa<StringAttr>(a); }))
       return op->emitError() << name << " must be a list of " << (name == kNotes ? "sentences" : "names");
@@ -57,6 +59,12 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
   }
   if (name == kLossScale) {
     if (!isa<DictionaryAttr>(attribute.getValue())) return op->emitError("nn.loss_scale must be a dictionary");
+    return success();
+  }
+  if (name == kLengths) {
+    auto lengths = dyn_cast<DictionaryAttr>(attribute.getValue());
+    if (!lengths || !llvm::all_of(lengths, [](NamedAttribute length) { return isa<IntegerAttr>(length.getValue()); }))
+      return op->emitError("nn.lengths must be a dictionary of largest numbers");
     return success();
   }
   if (name == kClipNorm || name == kMomentum || name == kDropout) {

@@ -1,5 +1,6 @@
 // Shapes and splitting of ops that take, turn or look up parts of a tensor.
 #include "ir/Nn/Indexing.h"
+#include "ir/Nn/Lengths.h"
 #include "ir/Nn/ShapeRules.h"
 
 using namespace mlir;
@@ -10,13 +11,27 @@ using ir::TensorShape;
 
 namespace {
 
-/// A size that an op has to know. If it depends on the batch, this emits an error; if a verifier can't see it, it is unknown.
+/// A size that an op has to know. If it depends on the batch or on a length, this emits an error; if a verifier can't see it, it is unknown.
 FailureOr<std::optional<int64_t>> known_size(Operation* op, const TensorShape& x, int64_t dim, const char* does) {
   const Extent& size = x.dims[dim];
   if (size.is_static()) return std::optional<int64_t>(size.constant);
   if (size.terms.count("?")) return std::optional<int64_t>();
-  return op->emitError(does) << " dimension " << dim << ", which depends on the batch (input " << ir::to_string(x)
-                             << "): each device has rows of its own";
+  auto error = op->emitError(does) << " dimension " << dim << ", which depends on " << opened_by(op, size) << " (input "
+                                   << ir::to_string(x) << ")";
+  return depends_on_rows(op, size) ? error << ": each device has rows of its own" : error;
+}
+
+/// x[:length] along `dim`. What it is taken from has room for every number that the length can be: a fixed size, or the length.
+LogicalResult slice_to_length(StridedSliceOp op, StringRef length, int64_t dim, TensorShape& y) {
+  if (op.getStart() != 0 || op.getEnd() || op.getStep() != 1)
+    return op.emitError("expects a slice to the length '") << length << "' to begin at 0 and take every entry";
+  const Extent to = Extent::symbol(length.str());
+  const Extent& size = y.dims[dim];
+  if (!size.is_static() && !ir::may_be_equal(size, to))
+    return op.emitError("takes entries up to the length '")
+           << length << "' of dimension " << dim << ", whose size isn't fixed (input " << ir::to_string(y) << ")";
+  y.dims[dim] = to;
+  return success();
 }
 
 std::optional<int64_t> all_but(std::optional<int64_t> touched, int64_t dim) {
@@ -44,7 +59,9 @@ LogicalResult reordered(Operation* op, ArrayRef<int64_t> dims, const char* does,
   return success();
 }
 
-bool takes_everything(StridedSliceOp op) { return op.getStart() == 0 && !op.getEnd() && op.getStep() == 1; }
+bool takes_everything(StridedSliceOp op) {
+  return op.getStart() == 0 && !op.getEnd() && op.getStep() == 1 && !op->hasAttr(kLength);
+}
 
 LogicalResult require_indices(Operation* op, const TensorShape& index) {
   if (isa<IntegerType>(index.element) && index.element.getIntOrFloatBitWidth() >= 32) return success();
@@ -86,7 +103,9 @@ LogicalResult StridedSliceOp::inferShapes(ArrayRef<TensorShape> operands, SmallV
   if (!dim) return failure();
   if (static_cast<int64_t>(getStep()) < 1)
     return emitError("expects a positive step, but got ") << static_cast<int64_t>(getStep());
-  if (!takes_everything(*this)) {
+  if (auto length = (*this)->getAttrOfType<StringAttr>(kLength)) {
+    if (failed(slice_to_length(*this, length.getValue(), *dim, y))) return failure();
+  } else if (!takes_everything(*this)) {
     auto size = known_size(*this, y, *dim, "takes a part of");
     if (failed(size)) return failure();
     y.dims[*dim] = *size ? Extent(resolved(*this, **size).size) : Extent::symbol("?");

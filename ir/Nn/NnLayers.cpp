@@ -67,7 +67,8 @@ LogicalResult LocalResponseNormOp::inferShapes(ArrayRef<TensorShape> operands, S
   if (x.rank() < 3) return emitError("expects an input of at least 3 dimensions, but got ") << ir::to_string(x);
   for (const Extent& size : ArrayRef(x.dims).drop_front())
     if (!size.is_static() && !is_unknown(size))
-      return emitError("expects channels and sizes that don't depend on the batch, but the input is ") << ir::to_string(x);
+      return emitError("expects channels and sizes that don't depend on ")
+             << opened_by(*this, size) << ", but the input is " << ir::to_string(x);
   if (static_cast<int64_t>(getSize()) < 1)
     return emitError("expects a size of at least 1, but got ") << static_cast<int64_t>(getSize());
   results.push_back(x);
@@ -159,7 +160,7 @@ LogicalResult MultiheadAttentionOp::inferShapes(ArrayRef<TensorShape> operands, 
   if (query.rank() == 3) {
     if (!ir::may_be_equal(query.dims[batch], key.dims[batch])) return misfit();
     for (const TensorShape* shape : {&query, &key})
-      if (!shape->dims[time].is_static() && !shape->dims[time].terms.count("?"))
+      if (depends_on_rows(*this, shape->dims[time]))
         return emitError("expects a sequence length that doesn't depend on the batch, but got ") << ir::to_string(*shape);
     weights.dims = {query.dims[batch], query.dims[time], key.dims[time]};
   } else {

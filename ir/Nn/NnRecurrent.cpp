@@ -14,7 +14,7 @@ template <typename Op>
 LogicalResult recurrent_shapes(Op op, ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape& x = operands[0];
   int64_t time = x.rank() == 3 && op.getBatchFirst() ? 1 : 0;
-  if (x.rank() > 1 && !x.dims[time].is_static() && !is_unknown(x.dims[time]))
+  if (x.rank() > 1 && depends_on_rows(op, x.dims[time]))
     return op.emitError("expects a sequence length that doesn't depend on the batch, but the input is ")
            << ir::to_string(x) << " with time as dimension " << time;
   return library_shapes(op, operands, results);

@@ -62,7 +62,8 @@ LogicalResult VarOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl
   for (int64_t dim : from_front(getDims(), x.rank())) {
     if (!x.dims[dim].is_static() && !x.dims[dim].terms.count("?"))
       return emitError("takes the variance along dimension ")
-             << dim << ", which depends on the batch (input " << ir::to_string(x) << "): each device has rows of its own";
+             << dim << ", which depends on " << opened_by(*this, x.dims[dim]) << " (input " << ir::to_string(x) << ")"
+             << (depends_on_rows(*this, x.dims[dim]) ? ": each device has rows of its own" : "");
     known &= x.dims[dim].is_static();
     count *= x.dims[dim].constant;
   }

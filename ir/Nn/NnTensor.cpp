@@ -1,5 +1,7 @@
 // Shapes, splitting and folding of operations that move elements or reduce along a dimension.
+#include "ir/Nn/Lengths.h"
 #include "ir/Nn/ShapeRules.h"
+#include "runtime/base/extent_product.h"
 
 using namespace mlir;
 using sheaf::Extent;
@@ -9,15 +11,52 @@ using ir::TensorShape;
 
 namespace {
 
-/// The product of sizes; at most one of them may depend on the batch.
+/// The product of sizes; at most one of them may depend on the batch, any number on lengths.
 FailureOr<Extent> product_of_sizes(Operation* op, ArrayRef<Extent> dims, const TensorShape& x) {
   Extent total(1);
   for (const Extent& dim : dims) {
-    if (!total.is_static() && !dim.is_static())
+    if (depends_on_rows(op, total) && depends_on_rows(op, dim))
       return op->emitError("would multiply two sizes that depend on the batch (input ") << ir::to_string(x) << ")";
-    total = total.is_static() ? dim * total.constant : total * dim.constant;
+    total = size_product(total, dim);
   }
   return total;
+}
+
+/// A tensor's sizes that aren't fixed, each with the fixed ones that follow it up to the next; `front`: those before the first.
+struct OpenSizes {
+  struct Segment {
+    int64_t dim, behind = 1;
+  };
+  int64_t front = 1;
+  SmallVector<Segment> segments;
+  explicit OpenSizes(auto&& sizes, auto is_open) {
+    for (auto [i, size] : llvm::enumerate(sizes)) {
+      if (is_open(size)) segments.push_back({static_cast<int64_t>(i)});
+      else (segments.empty() ? front : segments.back().behind) *= size;
+    }
+  }
+};
+
+OpenSizes open_sizes(RankedTensorType type) { return OpenSizes(type.getShape(), ShapedType::isDynamic); }
+
+/// Several sizes of -1: the input's own open ones, in order. The fixed sizes between two of them stay; those around the first may
+/// change, and then it does too.
+FailureOr<SmallVector<Extent>> own_open_sizes(ReshapeOp op, const TensorShape& x) {
+  SmallVector<int64_t> sizes;
+  for (const Extent& dim : x.dims) sizes.push_back(dim.is_static() ? dim.constant : -1);
+  const auto is_open = [](int64_t size) { return size == -1; };
+  const OpenSizes from(sizes, is_open), to(op.getShape(), is_open);
+  bool fits = from.segments.size() == to.segments.size();
+  for (size_t i = 1; fits && i < from.segments.size(); ++i) fits = from.segments[i].behind == to.segments[i].behind;
+  SmallVector<Extent> found;
+  if (fits) {
+    for (const OpenSizes::Segment& segment : from.segments) found.push_back(x.dims[segment.dim]);
+    const Extent whole = found[0] * (from.front * from.segments[0].behind);
+    if (const auto first = whole.divided_by(to.front * to.segments[0].behind)) found[0] = *first;
+    else fits = found[0] == Extent::symbol("?");
+  }
+  if (!fits) return op.emitError("cannot view an input of shape ") << ir::to_string(x) << " as [" << op.getShape() << "]";
+  return found;
 }
 
 }  // namespace
@@ -59,41 +98,41 @@ LogicalResult ReshapeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVector
   FailureOr<Extent> total = product_of_sizes(*this, x.dims, x);
   if (failed(total)) return failure();
   TensorShape y{x.element, {}};
-  int64_t known = 1, open = -1;
+  Extent known(1);
+  SmallVector<int64_t> open;
+  auto named = (*this)->getAttrOfType<ArrayAttr>(kNamedSizes);
   for (auto [i, size] : llvm::enumerate(getShape())) {
-    if (size == -1 && open >= 0) return emitError("expects at most one size of -1");
-    if (size == -1) open = i;
-    else known *= size;
-    y.dims.push_back(Extent(size));
+    const StringRef length = named ? cast<StringAttr>(named[i]).getValue() : StringRef();
+    y.dims.push_back(length.empty() ? Extent(size) : Extent::symbol(length.str()));
+    if (size == -1 && length.empty()) open.push_back(static_cast<int64_t>(i));
+    else known = size_product(known, y.dims.back());
   }
-  bool fits = open < 0 ? ir::may_be_equal(*total, Extent(known)) : known != 0;
-  if (open >= 0 && fits) {
-    if (total->terms.count("?")) {
-      y.dims[open] = Extent::symbol("?");
-    } else {
-      Result<Extent> rest = total->divided_by(known);
-      fits = static_cast<bool>(rest);
-      if (fits) y.dims[open] = *rest;
-    }
+  bool fits = open.empty() ? ir::may_be_equal(*total, known) : !(known == Extent(0));
+  if (open.size() > 1) {
+    if (named) return emitError("expects at most one size of -1 beside lengths");
+    FailureOr<SmallVector<Extent>> own = own_open_sizes(*this, x);
+    if (failed(own)) return failure();
+    for (auto [dim, size] : llvm::zip(open, *own)) y.dims[dim] = size;
+  } else if (open.size() == 1 && fits) {
+    const std::optional<Extent> rest = total->terms.count("?") ? Extent::symbol("?") : divided(*total, known);
+    fits = rest.has_value();
+    if (fits) y.dims[open[0]] = *rest;
   }
   if (!fits) return emitError("cannot view an input of shape ") << ir::to_string(x) << " as [" << getShape() << "]";
   results.push_back(y);
   return success();
 }
-/// A chunk stays contiguous if, at the dimension whose size depends on the batch, as many elements precede it in y as in x.
+/// A chunk stays contiguous if, at the dimension whose size depends on the batch, as many elements precede it in y as in x. Open
+/// sizes stand in y in x's order.
 std::optional<int64_t> ReshapeOp::splitDim(unsigned, int64_t rank, int64_t dim) {
   auto x = dyn_cast<RankedTensorType>(getX().getType()), y = dyn_cast<RankedTensorType>(getY().getType());
   if (!x || !y || x.getRank() != rank) return std::nullopt;
-  int64_t before = 1, seen = 1;
-  for (int64_t size : x.getShape().take_front(dim)) {
-    if (ShapedType::isDynamic(size)) return std::nullopt;
-    before *= size;
-  }
-  for (auto [i, size] : llvm::enumerate(y.getShape())) {
-    if (ShapedType::isDynamic(size)) return seen == before ? std::optional<int64_t>(i) : std::nullopt;
-    seen *= size;
-  }
-  return std::nullopt;
+  const OpenSizes before(x.getShape().take_front(dim), ShapedType::isDynamic), all = open_sizes(y);
+  const size_t order = before.segments.size();
+  if (order >= all.segments.size() || before.front != all.front) return std::nullopt;
+  for (size_t i = 0; i < order; ++i)
+    if (before.segments[i].behind != all.segments[i].behind) return std::nullopt;
+  return all.segments[order].dim;
 }
 /// A reshape to its operand's type is dropped (if at most one size is unknown).
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {
@@ -159,8 +198,10 @@ LogicalResult SelectOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorI
   int64_t index = getIndex();
   if (size.is_static() && (index >= size.constant || index < -size.constant))
     return emitError("expects an index between ") << -size.constant << " and " << size.constant - 1 << ", but got " << index;
-  if (!size.is_static() && !size.terms.count("?"))
-    return emitError("selects along a dimension that depends on the batch (input ") << ir::to_string(x) << ")";
+  // Every length has a first and a last entry.
+  if (!size.is_static() && !size.terms.count("?") && (depends_on_rows(*this, size) || (index != 0 && index != -1)))
+    return emitError("selects entry ") << index << " of a dimension that depends on " << opened_by(*this, size) << " (input "
+                                       << ir::to_string(x) << ")";
   TensorShape y = x;
   y.dims.erase(y.dims.begin() + *dim);
   results.push_back(y);
@@ -182,6 +223,7 @@ LogicalResult SliceOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorIm
     return emitError("expects a range inside dimension ") << *dim << " of " << ir::to_string(operands[0]);
   TensorShape y = operands[0];
   y.dims[*dim] = count;
+  if (auto length = (*this)->getAttrOfType<StringAttr>(kLength)) y.dims[*dim] = Extent::symbol(length.str());
   results.push_back(y);
   return success();
 }

@@ -1,11 +1,38 @@
 #include "ir/Nn/ShapeRules.h"
 
+#include "ir/Nn/Lengths.h"
+#include "runtime/base/extent_product.h"
+#include "runtime/ops/shapes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 using namespace mlir;
 using sheaf::Extent;
 namespace ir = sheaf::ir;
 using ir::TensorShape;
 
 namespace sheaf::nn {
+
+/// Whether `symbol` is one of the program's lengths; every other symbol counts rows or replicas.
+static bool is_length(Operation* op, const std::string& symbol) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  auto lengths = function ? function->getAttrOfType<DictionaryAttr>(kLengths) : DictionaryAttr();
+  return lengths && lengths.contains(symbol);
+}
+
+bool depends_on_rows(Operation* op, const Extent& size) {
+  return !is_unknown(size) && llvm::any_of(symbols_in(size), [&](const std::string& symbol) { return !is_length(op, symbol); });
+}
+
+std::string opened_by(Operation* op, const Extent& size) {
+  for (const std::string& symbol : symbols_in(size))
+    if (is_length(op, symbol) && !depends_on_rows(op, size)) return "the length '" + symbol + "'";
+  return "the batch";
+}
+
+Extent size_product(const Extent& a, const Extent& b) {
+  return is_unknown(a) || is_unknown(b) ? Extent::symbol("?") : multiplied(a, b);
+}
 
 LogicalResult require_float(Operation* op, Shapes operands) {
   for (const TensorShape& shape : operands)
@@ -54,7 +81,8 @@ LogicalResult require_fit(Operation* op, const TensorShape& expected, const Tens
 LogicalResult require_static_image(Operation* op, const TensorShape& image, int64_t spatial) {
   for (int64_t i = std::max<int64_t>(image.rank() - spatial, 0); i < image.rank(); ++i)
     if (!image.dims[i].is_static() && !image.dims[i].terms.count("?"))
-      return op->emitError("expects spatial sizes that don't depend on the batch, but the input is ") << ir::to_string(image);
+      return op->emitError("expects spatial sizes that don't depend on ")
+             << opened_by(op, image.dims[i]) << ", but the input is " << ir::to_string(image);
   return success();
 }
 

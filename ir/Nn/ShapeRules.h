@@ -8,6 +8,16 @@ namespace sheaf::nn {
 using ShapeList = llvm::SmallVectorImpl<ir::TensorShape>;
 using Shapes = llvm::ArrayRef<ir::TensorShape>;
 
+/// Whether `size` depends on the batch, and not on lengths alone, in the program that `op` belongs to. Not if it is unknown, as it
+/// is to verifiers.
+bool depends_on_rows(mlir::Operation* op, const Extent& size);
+
+/// What keeps `size` from being a number, for messages: "the batch" or "the length 'seq'".
+std::string opened_by(mlir::Operation* op, const Extent& size);
+
+/// The product of sizes; unknown if one of them is.
+Extent size_product(const Extent& a, const Extent& b);
+
 /// Layers compute on floating-point numbers, as PyTorch's do: integers are an error, which says what to do.
 llvm::LogicalResult require_float(mlir::Operation* op, Shapes operands);
 

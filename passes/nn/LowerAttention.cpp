@@ -93,11 +93,12 @@ void lower(nn::AttentionOp op, RewriterBase& rewriter) {
   const auto dim = static_cast<int64_t>(NnBuilder::shape(op.getQuery()).size()) - 2;
   const int64_t length = NnBuilder::shape(op.getQuery())[dim];
   auto dropout = op->getAttrOfType<FloatAttr>(nn::kDropout);
-  // A dropout's mask belongs to positions in the whole weights.
-  const int64_t at_a_time = dropout ? length : nn::queries_at_a_time(op);
+  // A dropout's mask belongs to positions in the whole weights; how many parts a length has isn't known here.
+  const bool whole = dropout || ShapedType::isDynamic(length);
+  const int64_t at_a_time = whole ? length : nn::queries_at_a_time(op);
   SmallVector<mlir::Value> parts;
-  for (int64_t first = 0; first < length; first += at_a_time) {
-    const int64_t count = std::min(at_a_time, length - first);
+  for (int64_t first = 0; whole ? parts.empty() : first < length; first += at_a_time) {
+    const int64_t count = whole ? length : std::min(at_a_time, length - first);
     const nn::Masks masks{
         .attn = nn::rows_of_mask(rewriter, op.getLoc(), op.getMask(), first, count), .padding = {}, .causal = op.getIsCausal()};
     mlir::Value query = nn::slice_of(rewriter, op.getLoc(), op.getQuery(), dim, first, count);

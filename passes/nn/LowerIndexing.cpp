@@ -1,5 +1,6 @@
 // Lowers slices, splits and borders, as PyTorch defines them, to nn.slice, nn.pad, nn.concat and views.
 #include "ir/Nn/Indexing.h"
+#include "ir/Nn/Lengths.h"
 #include "passes/nn/LowerPatterns.h"
 #include "passes/nn/NnBuilder.h"
 
@@ -21,6 +22,14 @@ struct LowerStridedSlice : OpRewritePattern<nn::StridedSliceOp> {
       return success();
     }
     const int64_t dim = dim_from_front(op.getDim(), op.getX());
+    if (auto length = op->getAttr(nn::kLength)) {
+      auto slice = rewriter.create<nn::SliceOp>(op.getLoc(), op.getY().getType(), op.getX(), rewriter.getI64IntegerAttr(dim),
+                                                /*begin=*/rewriter.getI64IntegerAttr(0), /*size=*/rewriter.getI64IntegerAttr(0),
+                                                /*step=*/IntegerAttr());
+      slice->setAttr(nn::kLength, length);
+      rewriter.replaceOp(op, slice);
+      return success();
+    }
     const nn::Range range = nn::resolved(op, NnBuilder::shape(op.getX())[dim]);
     NnBuilder nn{rewriter, op.getLoc()};
     rewriter.replaceOp(op, nn.slice(op.getX(), dim, range.begin, range.size, range.step));

@@ -1,4 +1,4 @@
-// Extents: sizes that become known with a batch and a device list: linear in the program's symbols.
+// Extents: sizes that become known with a batch and a device list: sums of products of the program's symbols.
 #pragma once
 
 #include "runtime/base/error.h"
@@ -10,9 +10,9 @@
 
 namespace sheaf {
 
-/// A linear expression `constant + Σ coefficient · symbol`, e.g. `2*batch + 1`.
-/// Symbols are the names in Program::symbols. Terms with coefficient 0 are never stored, so equal
-/// expressions compare equal.
+/// An expression `constant + Σ coefficient · term`, e.g. `2*batch + 1`. A term is a symbol, one of Program::symbols, or a product
+/// of them, its factors in order and joined by `*` (`batch*seq`; runtime/base/extent_product.h). Terms with coefficient 0 are
+/// never stored, so equal expressions compare equal.
 struct Extent {
   int64_t constant = 0;
   std::map<std::string, int64_t> terms;
@@ -29,7 +29,7 @@ struct Extent {
   Result<Extent> divided_by(int64_t divisor) const;
 };
 
-/// "28", "batch", "2*batch + 1" (symbols in name order, then the constant if not 0 or alone).
+/// "28", "batch", "2*batch*seq + 1" (terms in their names' order, then the constant if not 0 or alone).
 std::string to_string(const Extent& extent);
 
 /// Parses what to_string prints; refuses anything else, and numbers beyond ±2^53.

@@ -51,6 +51,10 @@ Result<SymbolTable> SymbolTable::build(const Plan& plan, const Program& program,
   for (size_t r = 0; r < plan.regions.size(); ++r)
     if (region_devices[r] < 1) return Error(plan.regions[r].location, "'" + plan.regions[r].name + "' has no devices");
 
+  for (const Symbol& symbol : program.symbols)
+    if (symbol.kind == Symbol::length)
+      return Error({plan.file}, "the length '" + symbol.name + "' has no number: sizes depend on it");
+
   SymbolTable table;
   table.batch_ = batch;
   table.replicas_.assign(region_devices.begin(), region_devices.end());

@@ -1,3 +1,4 @@
+#include "runtime/base/extent_product.h"
 #include "runtime/check/step_check.h"
 
 namespace sheaf {
@@ -12,8 +13,8 @@ CheckScope::CheckScope(const Plan& plan, const Program& program) : plan(plan), p
 std::optional<std::string> problem_of(const Extent& extent, const CheckScope& scope, const Place& place) {
   const auto beyond = [](int64_t number) { return number > kLargestDim || number < -kLargestDim; };
   bool large = beyond(extent.constant);
-  for (const auto& [name, coefficient] : extent.terms) {
-    large |= beyond(coefficient);
+  for (const auto& [term, coefficient] : extent.terms) large |= beyond(coefficient);
+  for (const std::string& name : symbols_in(extent)) {
     const auto found = scope.symbols.find(name);
     if (found == scope.symbols.end()) return "the size " + to_string(extent) + " uses the unknown symbol '" + name + "'";
     const Symbol* symbol = found->second;

@@ -1,5 +1,6 @@
 #include "runtime/check/check_program.h"
 
+#include "runtime/base/extent_product.h"
 #include "runtime/base/printable.h"
 #include "runtime/check/check_training.h"
 #include "runtime/check/step_check.h"
@@ -35,9 +36,9 @@ class ProgramCheck {
     if (symbol.kind == Symbol::replicas)
       return counted_.insert(symbol.region).second ? Problem() : "a second count of this region's replicas";
     // Only earlier symbols, so that they can be evaluated in order; a chunk is never of a chunk.
-    for (const auto& [name, coefficient] : symbol.of.terms) {
+    for (const std::string& name : symbols_in(symbol.of)) {
       const auto known = std::find_if(program_.symbols.begin(), program_.symbols.begin() + static_cast<std::ptrdiff_t>(i),
-                                      [&name = name](const Symbol& other) { return other.name == name; });
+                                      [&](const Symbol& other) { return other.name == name; });
       if (known == program_.symbols.begin() + static_cast<std::ptrdiff_t>(i)) return "'" + name + "' isn't an earlier symbol";
       if (known->kind == Symbol::replicas && known->region == symbol.region)
         return "the number of a region's replicas can't determine its chunks";
@@ -66,7 +67,7 @@ class ProgramCheck {
     int64_t bytes = static_cast<int64_t>(size_of(value.dtype));
     for (const Extent& extent : value.shape) {
       if (Problem problem = problem_of(extent, scope_, value.place)) return problem;
-      for (const auto& [name, coefficient] : extent.terms)
+      for (const std::string& name : symbols_in(extent))
         if (scope_.symbols.at(name)->kind == Symbol::offset) return "an offset, '" + name + "', is no size";
       is_static = is_static && extent.is_static();
       const int64_t factor = extent.is_static() ? std::max<int64_t>(extent.constant, 1) : 1;

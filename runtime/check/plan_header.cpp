@@ -1,6 +1,7 @@
 #include "runtime/check/plan_header.h"
 
 #include "runtime/base/printable.h"
+#include "runtime/check/lengths.h"
 #include "runtime/plan/serialize.h"
 #include "runtime/plan/sha256.h"
 #include "runtime/plan/strategy.h"
@@ -31,7 +32,7 @@ int check_header(const JsonNode& root) {
                  "; compile the model again, or take a newer sheaf");
   const JsonNode required = root.field("requires");
   for (const std::string& feature : required.texts())
-    if (feature != "bf16" && feature != "f16" && !strategy_from_name(feature))
+    if (feature != "bf16" && feature != "f16" && feature != kLengthsFeature && !strategy_from_name(feature))
       required.fail("the plan needs the feature " + in_quotes(feature) + ", which this program doesn't know");
   return minor;
 }

@@ -4,6 +4,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/plan/base64.h"
 #include "runtime/check/check.h"
+#include "runtime/check/lengths.h"
 #include "runtime/check/plan_header.h"
 #include "runtime/ops/traits.h"
 #include "runtime/plan/json_node.h"
@@ -108,8 +109,10 @@ Symbol symbol_at(const JsonNode& node) {
   Symbol symbol;
   symbol.name = node.field("name").text();
   symbol.kind = named_at(node.field("kind"), "kind of symbol", symbol_kind_from_name);
-  if (symbol.kind != Symbol::batch) symbol.region = node.field("region").number();
-  if (symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset) symbol.of = parsed_at(node.field("of"), parse_extent);
+  const bool length = symbol.kind == Symbol::length;
+  if (symbol.kind != Symbol::batch && !length) symbol.region = node.field("region").number();
+  if (symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset || (length && node.has("of")))
+    symbol.of = parsed_at(node.field("of"), parse_extent);
   return symbol;
 }
 
@@ -263,7 +266,7 @@ Result<Plan> parse_plan(std::string file, std::string_view text) {
   if (root.has("backward_ir")) plan.backward_ir = root.field("backward_ir").text();
   if (reading.error) return *reading.error;
 
-  SHEAF_TRY(check(plan, reading.file));
+  SHEAF_TRY(check_sizes(plan, reading.file));
   if (minor >= kFirstWithSignatures) SHEAF_TRY(check_signatures(plan, root.field("kernels"), reading));
   return plan;
 }

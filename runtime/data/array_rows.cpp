@@ -213,6 +213,11 @@ Result<std::unique_ptr<RowSource>> open_bytes(const std::string& file, const Sou
   return std::unique_ptr<RowSource>(std::move(rows));
 }
 
+Result<std::vector<int64_t>> shape_of_array(const DataSource& source) {
+  SHEAF_ASSIGN(const auto elements, open_elements(source));
+  return std::visit([](const auto& array) { return array.shape; }, elements);
+}
+
 Result<std::unique_ptr<RowSource>> open_array(const DataSource& source, const std::string& text, const SourceRequest& request) {
   const auto refuse = [&](const std::string& message) { return Error(text + ": " + message); };
   SHEAF_ASSIGN(auto elements, open_elements(source));

@@ -16,6 +16,9 @@ std::unique_ptr<RowSource> rows_of_tensor(HostTensor tensor, int batch_dim);
 /// The array named by `source`, which isn't random; see open_source().
 Result<std::unique_ptr<RowSource>> open_array(const DataSource& source, const std::string& text, const SourceRequest& request);
 
+/// Its shape. Errors: the file can't be read.
+Result<std::vector<int64_t>> shape_of_array(const DataSource& source);
+
 /// FILE's bytes, each a row. Errors: as open_array().
 Result<std::unique_ptr<RowSource>> open_bytes(const std::string& file, const SourceRequest& request);
 

@@ -183,6 +183,13 @@ Result<std::unique_ptr<RowSource>> open_source(const std::string& text, const So
   return rows_of_tensor(*std::move(made), batch_dim_of(request));
 }
 
+Result<std::optional<std::vector<int64_t>>> stored_shape(const std::string& text) {
+  SHEAF_ASSIGN(const auto source, parse_source(text));
+  if (source.kind > DataSource::idx) return std::optional<std::vector<int64_t>>();
+  SHEAF_ASSIGN(auto shape, shape_of_array(source));
+  return std::optional(std::move(shape));
+}
+
 Result<HostTensor> load_source(const std::string& text, const SourceRequest& request) {
   SHEAF_ASSIGN(const auto source, open_source(text, request));
   return read_rows(*source, 0, source->rows());

@@ -5,6 +5,7 @@
 #include "sheaf/tensor.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,10 @@ std::string file_of_source(const std::string& source);
 /// note. `random:ROWS` has ROWS along the batch dimension: numbers in the request's range, determined by seed and name. Errors
 /// name the source, what was expected and what was found.
 Result<std::unique_ptr<RowSource>> open_source(const std::string& source, const SourceRequest& request);
+
+/// The shape of an array in a file, read from its header where it has one; none for sources that take the shape that is requested.
+/// Errors: those of open_source().
+Result<std::optional<std::vector<int64_t>>> stored_shape(const std::string& source);
 
 /// All rows of a source as a tensor. Errors: those of open_source() and RowSource::read(); too little memory.
 Result<HostTensor> load_source(const std::string& source, const SourceRequest& request);

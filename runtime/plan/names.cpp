@@ -5,13 +5,13 @@
 namespace sheaf {
 
 namespace {
-constexpr std::array<std::string_view, 4> kSymbolKinds = {"batch", "chunk", "replicas", "offset"};
+constexpr std::array<std::string_view, 5> kSymbolKinds = {"batch", "chunk", "replicas", "offset", "length"};
 constexpr std::array<std::string_view, 7> kValueRoles = {"input",  "target", "setting",  "parameter",
                                                          "buffer", "state",  "temporary"};
 constexpr std::array<std::string_view, kPurposes> kPurposeNames = {"parameters",  "derived",   "gradients",    "optimizer",
                                                                    "activations", "workspace", "communication"};
 constexpr std::array<std::string_view, 3> kPhases = {"forward", "backward", "update"};
-static_assert(Symbol::offset == 3 && Value::temporary == 6 && size_t(Value::Purpose::communication) + 1 == kPurposes &&
+static_assert(Symbol::length == 4 && Value::temporary == 6 && size_t(Value::Purpose::communication) + 1 == kPurposes &&
                   size_t(Phase::update) == 2,
               "the lists follow the enumerations' order");
 

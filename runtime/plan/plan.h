@@ -48,12 +48,13 @@ struct Region {
 /// share of `of` (semantics: torch.chunk): its value differs between the replicas of `region`, and it
 /// occurs only in shapes of values placed in that region. `total` is not a symbol: it is `of` itself.
 /// `replicas` is the number of replicas used. `offset` is where a replica's chunk of `of` begins in the whole; it
-/// occurs only in kernels' extents, never in a shape.
+/// occurs only in kernels' extents, never in a shape. `length` is a size besides the batch, such as a sequence's, for which
+/// with_lengths() puts a number (runtime/check/lengths.h): binding and everything behind it see none.
 struct Symbol {
   std::string name;
-  enum Kind { batch, chunk, replicas, offset } kind = batch;
+  enum Kind { batch, chunk, replicas, offset, length } kind = batch;
   int region = -1;  ///< chunk, replicas, offset
-  Extent of;        ///< chunk, offset: what is split
+  Extent of;        ///< chunk, offset: what is split; length: its largest number, 0 if there is none
 };
 
 /// How the replicas' tensors of a value that lives in a region relate to the value of the unpartitioned program. Outside
@@ -130,7 +131,7 @@ struct Update {
 
 /// An ordered list of steps; each value is made before it is used.
 struct Program {
-  std::vector<Symbol> symbols;  ///< symbols[0] is `batch`
+  std::vector<Symbol> symbols;  ///< symbols[0] is `batch`; lengths follow it
   std::vector<Value> values;
   std::vector<Step> steps;
   std::vector<Output> outputs;

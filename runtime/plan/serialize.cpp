@@ -55,8 +55,10 @@ Json json_of(const Kernel& kernel, const KernelSignatures& signatures) {
 
 Json json_of(const Symbol& symbol) {
   Json json = {{"name", symbol.name}, {"kind", std::string(name_of(symbol.kind))}};
-  if (symbol.kind != Symbol::batch) json["region"] = symbol.region;
-  if (symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset) json["of"] = to_string(symbol.of);
+  const bool length = symbol.kind == Symbol::length;
+  if (symbol.kind != Symbol::batch && !length) json["region"] = symbol.region;
+  if (symbol.kind == Symbol::chunk || symbol.kind == Symbol::offset || (length && symbol.of != Extent()))
+    json["of"] = to_string(symbol.of);
   return json;
 }
 

@@ -1,4 +1,5 @@
-"""Makes the golden files from PyTorch: tests/golden/{layers,models}/NAME.json and NAME.safetensors.
+"""Makes the golden files from PyTorch: tests/golden/{layers,models,lengths}/NAME.json and NAME.safetensors; a model with lengths
+has a file for each of several numbers, NAME_NUMBER.safetensors.
 
     python make_goldens.py [NAME...]        (needs torch; the files are checked in, so the tests don't)
 
@@ -16,13 +17,25 @@ import torch
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
-import elementwise_cases, layer_cases, model_cases, tensor_cases  # noqa: F401  (some add their cases to those of layer_cases)
+import elementwise_cases, layer_cases, length_cases, model_cases, tensor_cases  # noqa: F401  (some add their cases to those of layer_cases)
 from golden_files import CODES, NAMES, from_torch, input_range, precise, pretty, to_torch, weight_range
 from tensors import drawn, write_safetensors
 from torch_reference import Model
 
 
-def make(folder, name, spec, batch, tolerance, devices=None):
+FOLDERS = ("layers", "models", "lengths")
+
+
+def numbered(value, lengths):
+    """A model file, or part of one, with numbers for its lengths, as PyTorch's module takes them."""
+    if isinstance(value, dict):
+        return {key: lengths.get(part, part) if key == "end" and isinstance(part, str) else numbered(part, lengths) for key, part in value.items()}
+    if not isinstance(value, list):
+        return value
+    return [lengths.get(part, part) if isinstance(part, str) else numbered(part, lengths) for part in value]
+
+
+def make(folder, name, spec, batch, tolerance, devices=None, lengths=None):
     recipe = {"batch": batch, "tolerance": tolerance, "weights": {}, "inputs": {}}
     if devices:
         recipe["devices"] = devices
@@ -31,6 +44,10 @@ def make(folder, name, spec, batch, tolerance, devices=None):
         spec = json.loads((HERE.parents[1] / spec).read_text())
     else:
         (HERE / folder / f"{name}.json").write_text(pretty(spec) + "\n")
+    if lengths:
+        recipe["model"] = f"tests/golden/{folder}/{name}.json"
+        spec = numbered(spec, lengths)
+        name += "".join(f"_{number}" for number in lengths.values())
     module = Model(spec).eval()
     state = module.state_dict()
     owners = {p.data_ptr(): n for n, p in module.named_parameters()}
@@ -62,7 +79,7 @@ def make(folder, name, spec, batch, tolerance, devices=None):
 def main():
     torch.set_num_threads(1)
     wanted = sys.argv[1:]
-    for folder in ("layers", "models"):
+    for folder in FOLDERS:
         (HERE / folder).mkdir(exist_ok=True)
         for old in (HERE / folder).iterdir() if not wanted else ():
             old.unlink()
@@ -72,7 +89,10 @@ def main():
     for name, spec, batch, devices in model_cases.CASES:
         if not wanted or name in wanted:
             make("models", name, spec, batch, 1e-4, devices)
-    files = [f for folder in ("layers", "models") for f in (HERE / folder).iterdir()]
+    for name, spec, batch, runs in length_cases.CASES:
+        for lengths in runs if not wanted or name in wanted else ():
+            make("lengths", name, spec, batch, 1e-5, lengths=lengths)
+    files = [f for folder in FOLDERS for f in (HERE / folder).iterdir()]
     print(f"{len(layer_cases.CASES)} layer cases, {len(model_cases.CASES)} model cases, {sum(f.stat().st_size for f in files) / 1024:.0f} KiB")
 
 

@@ -1,6 +1,7 @@
 #include "tools/bench/bench_main.h"
 
 #include "runtime/base/file.h"
+#include "runtime/check/reader.h"
 #include "runtime/session/open_devices.h"
 #include "tools/bench/compare.h"
 #include "tools/bench/report.h"
@@ -24,6 +25,7 @@ constexpr int64_t kMost = int64_t{1} << 40;
 /// The command line, read and checked.
 struct BenchSettings {
   std::string plan, weights, compare, output;
+  LengthNumbers lengths;
   std::vector<DeviceSpec> devices;
   MeasuredProgramRequest program;
   MeasureOptions measure;
@@ -53,6 +55,7 @@ Result<BenchSettings> bench_settings(const Options& options) {
   }
   SHEAF_ASSIGN(auto sources, named_sources("--data", options.values("--data")));
   settings.program.sources = std::move(sources);
+  SHEAF_ASSIGN(settings.lengths, lengths_of_options(options));
   SHEAF_ASSIGN(settings.program.options, bind_options(options));
   settings.program.options.threads = threads > 0 ? static_cast<int>(threads) : available_cpus();
   settings.program.train = options.value("--program") == "train";
@@ -84,7 +87,9 @@ Result<void> bench(const BenchSettings& settings) {
   for (const std::string* file : {&settings.output, &settings.trace.file}) {
     SHEAF_TRY(check_output(*file));
   }
-  SHEAF_ASSIGN(auto model, Model::load(settings.plan));
+  SHEAF_ASSIGN(auto plan, load_plan(settings.plan));
+  SHEAF_ASSIGN(plan, sized(std::move(plan), settings.lengths, settings.program.sources));
+  SHEAF_ASSIGN(auto model, Model::from_plan(std::move(plan)));
   auto weights = settings.weights.empty() ? model.initialise_parameters(static_cast<uint64_t>(settings.seed))
                                           : load_weights(model, settings.weights);
   if (!weights) return weights;
@@ -139,6 +144,7 @@ OptionParser bench_options() {
       .add(shards_option)
       .option("--batch", "N", "rows of a step")
       .also("--batch-size")
+      .add(length_option)
       .option("--program", "NAME", "what to time")
       .choices({"infer", "train"})
       .option("--steps", "K", "how many steps to time (default: as many as fit in two seconds, from 5 to 1000)")

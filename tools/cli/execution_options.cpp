@@ -1,6 +1,7 @@
 #include "tools/cli/execution_options.h"
 
 #include "runtime/base/joined.h"
+#include "runtime/data/source.h"
 #include "runtime/device/shards.h"
 #include "runtime/session/open_devices.h"
 
@@ -88,6 +89,15 @@ void tune_option(OptionParser& parser) {
       .choices({"off", "quick", "full"});
 }
 
+void length_option(OptionParser& parser) {
+  parser
+      .option(
+          "--length", "NAME=N",
+          "the number for a length, a size that the model file leaves open besides the batch (docs/lengths.md); where data has "
+          "a shape, it says so itself")
+      .repeatable();
+}
+
 void deterministic_option(OptionParser& parser) {
   parser.flag("--no-deterministic",
               "on GPUs, allow sums whose order depends on timing, so that runs differ in rounding; `sheaf explain` shows what "
@@ -126,6 +136,55 @@ Result<BindOptions> bind_options(const Options& options) {
     SHEAF_ASSIGN(bind.deadline_seconds, deadline_of(options.value("--deadline")));
   }
   return bind;
+}
+
+Result<LengthNumbers> lengths_of_options(const Options& options) {
+  LengthNumbers numbers;
+  for (const std::string& text : options.values("--length")) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) return Error("--length '" + text + "': expected NAME=N");
+    const std::string name = text.substr(0, equals);
+    SHEAF_ASSIGN(const auto number, parse_integer(text.substr(equals + 1), "--length " + name, 1, int64_t{1} << 40));
+    if (!numbers.emplace(name, number).second) return Error("--length: '" + name + "' is given twice");
+  }
+  return numbers;
+}
+
+namespace {
+
+/// The values of `program` that data is given for, by their sizes.
+Result<void> add_data(const Program& program, const std::vector<Length>& lengths,
+                      const std::map<std::string, std::string>& sources, GivenLengths& given) {
+  for (const Value& value : program.values) {
+    const auto source = sources.find(value.name);
+    if (source == sources.end() || (value.role != Value::input && value.role != Value::target)) continue;
+    const bool open = std::ranges::any_of(value.shape, [&](const Extent& size) {
+      return std::ranges::any_of(lengths, [&](const Length& length) { return size == Extent::symbol(length.name); });
+    });
+    if (!open) continue;
+    SHEAF_ASSIGN(const auto shape, stored_shape(source->second));
+    if (!shape) continue;
+    if (shape->size() != value.shape.size())
+      return Error(source->second + ": '" + value.name + "' has " + std::to_string(value.shape.size()) +
+                   " dimensions, the data has " + std::to_string(shape->size()));
+    SHEAF_TRY(given.add(lengths, value.shape, *shape, "the data of '" + value.name + "'"));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Plan> sized(Plan plan, const LengthNumbers& numbers, const std::map<std::string, std::string>& sources) {
+  const std::vector<Length> lengths = lengths_of(plan);
+  if (lengths.empty() && numbers.empty()) return plan;
+  GivenLengths given;
+  for (const auto& [length, number] : numbers) SHEAF_TRY(given.add(length, number, "--length"));
+  for (const Program* program : {&plan.infer, &plan.train}) SHEAF_TRY(add_data(*program, lengths, sources, given));
+  auto made = with_lengths(std::move(plan), given.numbers());
+  if (made) return made;
+  for (const Length& length : lengths)
+    if (!given.numbers().contains(length.name)) return made.error().note("--length " + length.name + "=N gives it one");
+  return made;
 }
 
 }  // namespace sheaf

@@ -1,8 +1,12 @@
 // The options for where and how a plan is executed, which several verbs take: each is declared here once.
 #pragma once
 
+#include "runtime/check/lengths.h"
 #include "tools/cli/options.h"
 #include "sheaf/model.h"
+
+#include <map>
+#include <string>
 
 namespace sheaf {
 
@@ -13,6 +17,7 @@ void weights_option(OptionParser& parser);       ///< --weights FILE
 void seed_option(OptionParser& parser);          ///< --seed S
 void numerics_option(OptionParser& parser);      ///< --numerics KIND
 void tune_option(OptionParser& parser);          ///< --tune KIND
+void length_option(OptionParser& parser);        ///< --length NAME=N
 // For verbs that don't run plans as they stand; those that do have all of these in execution_options().
 void deterministic_option(OptionParser& parser);  ///< --no-deterministic
 void deadline_option(OptionParser& parser);       ///< --deadline SECONDS
@@ -29,5 +34,13 @@ Result<int> shards_of(const Options& options);
 /// The values of --shards, --numerics, --tune, --no-graphs, --no-deterministic and --deadline. Errors are the command line's
 /// fault.
 Result<BindOptions> bind_options(const Options& options);
+
+/// The values of --length. Errors are the command line's fault.
+Result<LengthNumbers> lengths_of_options(const Options& options);
+
+/// The plan with numbers for its lengths: those of `given` and of the shapes of `sources`, by the name of an input or target. A plan
+/// without lengths stays as it is, if none is given. Errors: those of with_lengths(); a source that can't be read or has another
+/// number of dimensions; two that give a length two numbers.
+Result<Plan> sized(Plan plan, const LengthNumbers& given, const std::map<std::string, std::string>& sources = {});
 
 }  // namespace sheaf

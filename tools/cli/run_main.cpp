@@ -1,6 +1,7 @@
 #include "tools/cli/run_main.h"
 
 #include "runtime/base/file.h"
+#include "runtime/check/reader.h"
 #include "runtime/data/convert.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/plan/op_list.h"
@@ -36,12 +37,14 @@ bool prints(const Model& model) {
   return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.op == Op::print; });
 }
 
-Result<void> run(const Options& options, const RowsRequest& request) {
+Result<void> run(const Options& options, const RowsRequest& request, const LengthNumbers& lengths) {
   SHEAF_TRY(check_output(options.value("--output")));
   const TraceRequest trace(options);
   RowsOptions rows;
   SHEAF_ASSIGN(rows.run.trace, trace.open());
-  SHEAF_ASSIGN(auto model, Model::load(options.value("PLAN")));
+  SHEAF_ASSIGN(auto plan, load_plan(options.value("PLAN")));
+  SHEAF_ASSIGN(plan, sized(std::move(plan), lengths, request.sources));
+  SHEAF_ASSIGN(auto model, Model::from_plan(std::move(plan)));
   SHEAF_TRY(check_names("--input", "inputs", model.name(), model.inputs(), request.sources));
   SHEAF_ASSIGN(auto devices, open_devices(request.devices));
   SHEAF_TRY(options.has("--weights") ? load_weights(model, options.value("--weights"))
@@ -74,6 +77,7 @@ OptionParser run_options() {
       .option("--input", "NAME=SOURCE", source_help("rows of an input"))
       .file(FileUse::source)
       .repeatable()
+      .add(length_option)
       .option("--batch-size", "N", "rows to run at a time (default: all at once)")
       .also("--batch")
       .option("--output", "FILE", "a safetensors file for the outputs; without it they are summarised on stdout")
@@ -96,7 +100,9 @@ int run_verb(std::span<const std::string> arguments) {
   if (options->help()) return print_help(parser);
   auto request = rows_request(*options, "--input", /*batch_size=*/0);
   if (!request) return report_usage(std::move(request.error()), "run");
-  if (auto done = run(*options, *request); !done) return report(done.error(), kFailed);
+  auto lengths = lengths_of_options(*options);
+  if (!lengths) return report_usage(std::move(lengths.error()), "run");
+  if (auto done = run(*options, *request, *lengths); !done) return report(done.error(), kFailed);
   return finish_stdout();
 }
 

@@ -8,6 +8,7 @@
 #include "passes/Passes.h"
 #include "runtime/base/parameter_names.h"
 #include "runtime/base/version.h"
+#include "runtime/check/lengths.h"
 #include "runtime/plan/needed_steps.h"
 #include "tools/driver/collector.h"
 #include "tools/driver/compiler_memory.h"
@@ -34,7 +35,7 @@ Json json_of(const frontend::Training& training, const Json& loss_scale) {
   Json targets = Json::object();
   for (const frontend::InputDecl& target : training.targets) {
     Json shape = Json::array();
-    for (int64_t size : target.shape) shape.push_back(size < 0 ? Json("batch") : Json(size));
+    for (const Extent& size : target.shape) shape.push_back(size.is_static() ? Json(size.constant) : Json(to_string(size)));
     targets[target.name] = {{"shape", shape}, {"dtype", std::string(name_of(target.dtype))}};
   }
   Json json = {
@@ -219,6 +220,11 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
     return Error({model.file}, "strategy '" + to_string(options.strategy) +
                                    "' is of training steps, but the model has no 'training' section");
   if (options.strategy != Strategy()) plan.requires_.push_back(to_string(options.strategy));
+  if (!model.lengths.empty() && (model.training || options.gradients))
+    return Error(model.training ? model.training->location : Location{model.file},
+                 "a model with a length, '" + model.lengths[0] + "', has no gradients: it is compiled for inference alone")
+        .note("a number in its place, or no 'training' section, mends it");
+  if (!model.lengths.empty()) plan.requires_.push_back(kLengthsFeature);
   const Json loss_scale = model.training ? loss_scale_of(*model.training, options.precision) : Json();
   if (model.training) plan.training = json_of(*model.training, loss_scale);
   const passes::PipelineOptions pipeline{options.device_memory, options.precision, options.unpartitioned, options.strategy};

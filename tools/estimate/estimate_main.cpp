@@ -79,6 +79,7 @@ OptionParser estimate_options() {
       .option("--batch", "N", "rows of a batch")
       .also("--batch-size")
       .required()
+      .add(length_option)
       .option("--program", "NAME",
               "infer or train (default: train if the plan has it), or a micro-batched step's accumulate or update")
       .add(numerics_option)
@@ -130,7 +131,10 @@ int estimate_verb(std::span<const std::string> arguments) {
   auto model = device_model_of(*options);
   if (!model) return usage(std::move(model.error()));
 
+  auto lengths = lengths_of_options(*options);
+  if (!lengths) return usage(std::move(lengths.error()));
   auto plan = load_plan(options->value("PLAN"));
+  if (plan) plan = sized(*std::move(plan), *lengths);
   if (!plan) return report(plan.error(), kFailed);
   EstimateOptions how;
   how.bind = *bind;

@@ -53,9 +53,9 @@ func.func @dim(%x: tensor<*xf32>, %y: tensor<?xf32>) { // The argument's type st
 
 // -----
 
-// Batches of a size that depends on the batch cannot be multiplied: sizes are linear in it.
+// Sizes that depend on the batch cannot be multiplied: they are linear in it.
 func.func @square(%x: tensor<?x?xf32>) {
-  // expected-error @+1 {{would multiply two sizes that depend on the batch (input [?, ?])}}
+  // expected-error @+1 {{would multiply two sizes that depend on the batch (input [batch, batch])}}
   %0 = nn.flatten %x {end_dim = 1 : i64, start_dim = 0 : i64} : (tensor<?x?xf32>) -> tensor<*xf32>
   return
 }

@@ -1,4 +1,5 @@
 #include "runtime/base/extent.h"
+#include "runtime/base/extent_product.h"
 
 #include <gtest/gtest.h>
 
@@ -20,6 +21,8 @@ TEST(Extent, PrintsAndParsesTheSameText) {
       {batch() + Extent(-1), "batch - 1"},
       {batch(-1), "-batch"},
       {batch(-2) + Extent::symbol("chunk.net:0", 3), "-2*batch + 3*chunk.net:0"},
+      {multiplied(Extent::symbol("seq", 4), batch(8)), "32*batch*seq"},
+      {multiplied(batch(), batch()) + batch() + Extent(1), "batch + batch*batch + 1"},
       {Extent::symbol("a") + Extent::symbol("b", -1) + Extent(int64_t{1} << 53), "a - b + 9007199254740992"},
   };
   for (const auto& [extent, text] : cases) {
@@ -51,6 +54,10 @@ TEST(Extent, RefusesOtherSpellings) {
                            "99999999999999999999",
                            "batch\n",
                            "2*",
+                           "seq*batch",
+                           "batch*",
+                           "batch**seq",
+                           "batch*2*seq",
                            "*a",
                            "1.5",
                            "a + ",
@@ -85,6 +92,35 @@ TEST(Extent, DividesWhereEveryCoefficientIsDivisible) {
   EXPECT_FALSE(Extent(std::numeric_limits<int64_t>::min()).divided_by(-1));
 }
 
+TEST(Extent, MultipliesSums) {
+  const Extent seq = Extent::symbol("seq");
+  EXPECT_EQ(multiplied(batch(2) + Extent(3), seq + Extent(-1)), multiplied(batch(2), seq) + batch(-2) + seq * 3 + Extent(-3));
+  EXPECT_EQ(multiplied(multiplied(seq, Extent::symbol("a")), batch()),
+            multiplied(multiplied(batch(), seq), Extent::symbol("a")));
+  EXPECT_EQ(multiplied(Extent(7), batch()), batch(7));
+  EXPECT_EQ(multiplied(batch(), Extent(0)), Extent(0));
+  EXPECT_EQ(symbols_in(multiplied(seq, batch()) + seq), (std::vector<std::string>{"batch", "seq"}));
+}
+
+TEST(Extent, DividesByOneTerm) {
+  const Extent seq = Extent::symbol("seq");
+  EXPECT_EQ(divided(multiplied(batch(12), seq), seq * 4), batch(3));
+  EXPECT_EQ(divided(multiplied(seq, seq), seq), seq);
+  EXPECT_EQ(divided(batch(12), Extent(4)), batch(3));
+  EXPECT_FALSE(divided(batch(12), seq));
+  EXPECT_FALSE(divided(multiplied(batch(), seq) + Extent(1), seq));
+  EXPECT_FALSE(divided(multiplied(batch(3), seq), seq * 2));
+  EXPECT_FALSE(divided(batch(), batch() + Extent(1)));
+  EXPECT_FALSE(divided(batch(), Extent(0)));
+}
+
+TEST(Extent, TakesNumbersForSymbols) {
+  const Extent size = multiplied(batch(2), Extent::symbol("seq")) + Extent::symbol("seq") + Extent(1);
+  EXPECT_EQ(substituted(size, {{"seq", 7}}), batch(14) + Extent(8));
+  EXPECT_EQ(substituted(size, {{"seq", 7}, {"batch", 3}}), Extent(50));
+  EXPECT_EQ(substituted(size, {}), size);
+}
+
 TEST(Extent, PrintsTheSmallestInteger) {
   EXPECT_EQ(to_string(Extent(std::numeric_limits<int64_t>::min())), "-9223372036854775808");
 }
@@ -95,6 +131,10 @@ TEST(Extent, EvaluatesWithSymbolValues) {
   const auto value = evaluate(batch(2) + Extent(1), value_of);
   ASSERT_TRUE(value);
   EXPECT_EQ(*value, 61);
+  const auto square = evaluate(multiplied(batch(2), batch()), value_of);
+  ASSERT_TRUE(square);
+  EXPECT_EQ(*square, 1800);
+  EXPECT_FALSE(evaluate(multiplied(batch(std::numeric_limits<int64_t>::max() / 100), batch()), value_of));
   const auto unknown = evaluate(Extent::symbol("chunk"), value_of);
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().message().find("'chunk'"), std::string::npos);

@@ -1,0 +1,53 @@
+// Lengths: sizes besides the batch that a run determines. A plan has them as symbols; numbers take their place before it is bound.
+#pragma once
+
+#include "runtime/plan/plan.h"
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// Among Plan::requires_: sizes depend on lengths.
+inline constexpr const char* kLengthsFeature = "lengths";
+
+/// Numbers by the lengths that they are for.
+using LengthNumbers = std::map<std::string, int64_t>;
+
+struct Length {
+  std::string name;
+  int64_t largest = 0;  ///< 0: any
+};
+
+/// The lengths of all of the plan's programs, each once, and the largest number that all of them have room for.
+std::vector<Length> lengths_of(const Plan& plan);
+
+/// The plan with numbers for all its lengths: its sizes are in the batch alone, and if it holds code, it is checked. Errors,
+/// located at the plan: a length without a number, a number for something that is no length, one below 1 or above the largest.
+Result<Plan> with_lengths(Plan plan, const LengthNumbers& numbers);
+
+/// check(); a plan with lengths is checked with their largest numbers.
+Result<void> check_sizes(const Plan& plan, const std::string& file);
+
+/// The numbers that given data and options state.
+class GivenLengths {
+ public:
+  /// `by` states that the length is `number`: "--length", "input 'tokens'". Error: another one stated another number.
+  Result<void> add(const std::string& length, int64_t number, const std::string& by);
+  /// Sizes of a tensor whose shape a plan states in its symbols: those that are lengths. What doesn't fit is left to the caller's
+  /// own check of shapes. Errors: as above.
+  Result<void> add(const std::vector<Length>& lengths, const std::vector<Extent>& shape, std::span<const int64_t> sizes,
+                   const std::string& by);
+  LengthNumbers numbers() const;
+
+ private:
+  struct Given {
+    int64_t number;
+    std::string by;
+  };
+  std::map<std::string, Given> given_;
+};
+
+}  // namespace sheaf
