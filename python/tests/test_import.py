@@ -99,22 +99,6 @@ def test_a_recurrent_layer_with_a_computed_weight_is_refused(made):
         sheaf.from_torch(layer, x)
 
 
-def test_a_batch_norm_in_evaluation_mode_stays_so_in_training():
-    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 2, 1), nn.BatchNorm2d(2))
-    for tensor, low in ((net[1].running_mean, -1.0), (net[1].running_var, 0.5), (net[1].weight.data, 0.2), (net[1].bias.data, -0.5)):
-        tensor.uniform_(low, low + 1)
-    net[1].eval()
-    model = sheaf.from_torch(net, torch.randn(2, 3, 6, 6))
-    trainer = sheaf.Model(sheaf.compile(model, loss=nn.MSELoss(), optimizer={"type": "SGD", "lr": 0.1})).trainer("cpu:0", batch=4)
-    optimizer, x, target = torch.optim.SGD(net.parameters(), lr=0.1), torch.randn(4, 3, 6, 6), torch.randn(4, 2, 4, 4)
-    for _ in range(3):
-        optimizer.zero_grad()
-        loss = F.mse_loss(net(x), target)
-        loss.backward()
-        optimizer.step()
-        assert float(trainer.step(x, target)) == pytest.approx(loss.item(), rel=1e-4)
-
-
 def test_an_example_of_one_row_will_do(runner):
     model = runner.compare(nn.Sequential(nn.Linear(3, 4), nn.Tanh()), (torch.randn(1, 3),))
     assert model.json["inputs"] == {"input": {"shape": ["batch", 3], "dtype": "float32"}}
