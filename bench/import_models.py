@@ -64,13 +64,21 @@ def timm_models():
 
 
 def timm_model(name):
-    """With small pictures, where the model takes pictures of any size."""
+    """With small pictures, where the model takes pictures of any size, or of a size that it is made for."""
     import timm
     import torch
 
     model = timm.create_model(name, pretrained=False).eval()
     given = model.default_cfg["input_size"]
-    sizes = [] if model.default_cfg.get("fixed_input_size") else [(given[0], size, size) for size in (64, 96, 128, 160, 224) if size < given[1]]
+    sizes = [(given[0], size, size) for size in (64, 96, 128, 160, 224) if size < given[1]]
+    if model.default_cfg.get("fixed_input_size"):
+        for size in sizes:
+            try:
+                model = timm.create_model(name, pretrained=False, img_size=size[1:]).eval()
+                sizes, given = [], size
+                break
+            except (RuntimeError, AssertionError, ValueError, TypeError):  # it takes no such size, or no size at all
+                continue
     for size in [*sizes, given]:
         x = torch.randn(BATCH, *size)
         try:
@@ -179,6 +187,22 @@ LIBRARIES = {"torchvision": (torchvision_models, torchvision_model), "timm": (ti
              "segmentation_models_pytorch": (smp_models, smp_model)}
 
 
+def shallow(module):
+    """Takes away what follows two equal blocks in a list of blocks and is equal to them: the same operations in fewer layers."""
+    import torch
+
+    def looks(block):
+        return type(block), repr(block), [(name, tuple(tensor.shape)) for name, tensor in block.state_dict().items()]
+
+    for owner in list(module.modules()):
+        if isinstance(owner, (torch.nn.Sequential, torch.nn.ModuleList)) and any(True for _ in owner.parameters()):
+            blocks = list(owner)
+            for index in reversed(range(2, len(blocks))):
+                if looks(blocks[index]) == looks(blocks[index - 1]) == looks(blocks[index - 2]):
+                    del owner[index]
+    return module
+
+
 def tensors_of(outputs):
     """The floating-point tensors among a module's outputs, in order."""
     import torch
@@ -235,15 +259,29 @@ def training_distance(module, arguments, keywords, devices):
     return worst
 
 
-def tried(library, name, train):
+def made(library, name, reduced):
+    """(module, arguments, keywords) with random weights, in evaluation mode; `reduced` without repeated blocks, if it runs so."""
+    import torch
+
+    torch.manual_seed(0)
+    module, arguments, keywords = LIBRARIES[library][1](name)
+    if not reduced:
+        return module.eval(), arguments, keywords
+    try:
+        with torch.no_grad():
+            shallow(module.eval())(*arguments, **keywords)
+        return module, arguments, keywords
+    except (RuntimeError, IndexError, ValueError, TypeError, AttributeError):  # its code counts the blocks
+        return made(library, name, False)
+
+
+def tried(library, name, train, reduced):
     """The result for one model: {"name", "outcome", …}."""
     import sheaf
     import torch
 
-    torch.manual_seed(0)
     torch.set_num_threads(1)
-    module, arguments, keywords = LIBRARIES[library][1](name)
-    module.eval()
+    module, arguments, keywords = made(library, name, reduced)
     with torch.no_grad():
         theirs = [t.numpy() for t in tensors_of(module(*arguments, **keywords))]
     row = {"name": name, "parameters": sum(p.numel() for p in module.parameters())}
@@ -267,9 +305,7 @@ def tried(library, name, train):
 
 
 def tried_apart(library, name, options):
-    """tried() in a process of its own, which may crash or take too long. It begins with the library loaded."""
-    import torch  # noqa: F401
-
+    """tried() in a process of its own, which may crash or take too long. It begins with what load() loads."""
     begin = time.monotonic()
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=send_tried, args=(sender, library, name, options))
@@ -285,10 +321,20 @@ def tried_apart(library, name, options):
     return row | {"seconds": round(time.monotonic() - begin, 1)}
 
 
+def load(library):
+    """Loads in this process what each model's needs: most of a small model's time."""
+    import sheaf
+    import torch
+
+    torch.set_num_threads(1)
+    __import__(library)
+    sheaf.from_torch(torch.nn.Sequential(torch.nn.Conv2d(1, 1, 1), torch.nn.BatchNorm2d(1), torch.nn.Flatten()), torch.randn(2, 1, 2, 2))
+
+
 def send_tried(sender, library, name, options):
     resource.setrlimit(resource.RLIMIT_CPU, (options.seconds, options.seconds + 1))
     try:
-        row = tried(library, name, options.train)
+        row = tried(library, name, options.train, options.shallow)
     except Exception as problem:  # sheaf's own errors are rows; any other is a defect of the import, or the library's
         place = traceback.extract_tb(problem.__traceback__)[-1]
         row = {"name": name, "outcome": "failed", "why": f"{type(problem).__name__}: {problem}"[:600], "at": f"{place.filename}:{place.lineno}"}
@@ -301,12 +347,14 @@ def main():
     parser.add_argument("--only", default="", help="models whose name has this in it")
     parser.add_argument("--part", default="1/1", help="2/4: the second quarter of the models")
     parser.add_argument("--train", action="store_true", help="also three SGD steps")
+    parser.add_argument("--shallow", action="store_true", help="of equal blocks in a row only two: much less time")
     parser.add_argument("--seconds", type=int, default=300, help="of processor time for a model (300)")
     parser.add_argument("--json", type=Path, help="a file for the rows")
     options = parser.parse_args()
     part, parts = map(int, options.part.split("/"))
     names = [name for name in LIBRARIES[options.library][0]() if options.only in name][part - 1::parts]
     rows = []
+    load(options.library)
     for name in names:
         rows.append(tried_apart(options.library, name, options))
         row = rows[-1]

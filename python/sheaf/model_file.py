@@ -5,16 +5,18 @@ from pathlib import Path
 
 import numpy
 
+from .places import Places
+
 
 class ModelFile:
     """A model file as `json` (a dict, format 1.0) and `weights` ({PyTorch's name: NumPy array}).
 
     `notes` are sentences about what the import had to decide. `prefix` comes before PyTorch's names in the model file. Of an
-    imported module, `sources` are the names of its own tensors by those of `weights`, and `output_tree` is what it returns."""
+    imported module, `sources` are the names of its own tensors by those of `weights`, `output_tree` is what it returns, and `places` are the lines of its layers."""
 
-    def __init__(self, json, weights=None, notes=(), prefix="", sources=None, output_tree=None):
+    def __init__(self, json, weights=None, notes=(), prefix="", sources=None, output_tree=None, places=None):
         self.json, self.weights, self.notes, self.prefix = json, dict(weights or {}), list(notes), prefix
-        self.sources, self.output_tree = dict(sources or {}), output_tree
+        self.sources, self.output_tree, self.places = dict(sources or {}), output_tree, places or Places()
 
     def save(self, path, weights=None):
         """Writes the model file and, with `weights`, the weights as safetensors."""

@@ -69,11 +69,16 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
     inputs and parameters, as the plan has them, that "backward" gives gradients of. sheaf.nn.DataParallel is made of these.
 
     Warnings are given as Python's, and kept in plan.warnings. Raises sheaf.Error with the line of the model file for all that is
-    wrong with it."""
+    wrong with it; of an imported model, with the operator and the line of the code that it was imported from."""
     text, is_file, name, file = _source(model)
 
     def compiled(training, strategy=strategy):
-        return _sheaf.compile(text, is_file, name, precision, strategy, training, device_memory, gradients, list(gradients_of))
+        try:
+            return _sheaf.compile(text, is_file, name, precision, strategy, training, device_memory, gradients, list(gradients_of))
+        except Error as problem:
+            if file is None or not file.places:
+                raise
+            raise file.places.explained(problem, file.json, text) from None
 
     section = Section(loss, optimizer, targets, schedule, clip_grad_norm, loss_scale, metrics, file)
     training = ""

@@ -26,6 +26,12 @@ def put_where(x):
     return y
 
 
+def marked(x):
+    """Marks in zeros of several times the batch's rows."""
+    rows = x.flatten(0, 2)
+    return torch.zeros_like(rows).scatter_(1, rows.topk(2).indices, 1).view_as(x)
+
+
 def of_each_row(x):
     row, place = torch.arange(x.shape[0]), torch.arange(6)
     seen = (x[:, 0, :, 0] > 0)[row[:, None, None], place[None, None, :]]
@@ -52,7 +58,7 @@ FAMILIES = {
         "any": lambda x: (x > 1).any(1), "all": lambda x: (x > -1).all(dim=1), "xor": lambda x: torch.logical_xor(x > 0, x > 1)},
     "elements": {
         "log2": lambda x: torch.log2(x.abs() + 1), "exp2": torch.exp2, "tan": lambda x: torch.tan(x / 4), "erfc": torch.erfc, "sinh": torch.sinh,
-        "cosh": torch.cosh, "remainder": lambda x: torch.remainder(x, 2.0), "fmod": lambda x: torch.fmod(x, 0.7), "floor_divide": lambda x: x // 0.5,
+        "cosh": torch.cosh, "bounded on one side": lambda x: x.clamp(-float("inf"), 0.5).clamp(0.1, float("inf")), "remainder": lambda x: torch.remainder(x, 2.0), "fmod": lambda x: torch.fmod(x, 0.7), "floor_divide": lambda x: x // 0.5,
         "whole": lambda x: torch.div((x * 9).long(), (x[:, :1] * 9).long() * 2 + 1, rounding_mode="trunc"), "halves": lambda x: x.argmax(1) // 2,
         "integers' rest": lambda x: (x * 9).long() % -4,
         "a number less integers": lambda x: 5 - torch.sub((x * 9).long(), (x * 3).long(), alpha=3), "rest of a number": lambda x: torch.remainder(torch.tensor(2.5), x.abs() + 1), "detach": lambda x: x * x.detach(),
@@ -70,7 +76,7 @@ FAMILIES = {
         "prod": lambda x: x.prod(1), "prod kept": lambda x: x.prod(-1, keepdim=True), "logcumsumexp": lambda x: x.logcumsumexp(3)},
     "scattered": {
         "scatter": lambda x: x.scatter(3, x.argsort(-1)[..., :4], x[..., :4] * 2), "value": lambda x: x.scatter(1, x.argmax(1, keepdim=True), 7.0), "added": lambda x: x.scatter_add(2, (x > 0).long(), x),
-        "one hot": lambda x: torch.zeros_like(x).scatter_(1, x.argmax(1, keepdim=True), 1.0)},
+        "one hot": lambda x: torch.zeros_like(x).scatter_(1, x.argmax(1, keepdim=True), 1.0), "marked": marked},
     "sampled": {
         **{f"{mode} {padding} {corners}": lambda x, mode=mode, padding=padding, corners=corners: F.grid_sample(x, x.permute(0, 2, 3, 1)[..., :2], mode, padding, corners)
            for mode, padding, corners in (("bilinear", "zeros", False), ("bilinear", "border", True), ("nearest", "reflection", True), ("bilinear", "reflection", False),

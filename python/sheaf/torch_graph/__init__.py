@@ -5,6 +5,7 @@ import torch
 
 from ..error import Diagnostic, Error
 from ..model_file import ModelFile
+from ..places import Places
 from .checkpoint_call import mark
 from .document import Document, arguments_of, free_name
 from .examples import Examples
@@ -56,7 +57,7 @@ def _lowered(module, examples, aliases, training, notes):
     found, problems = {}, {}
     for mode in (True, False):
         try:
-            graph = read(export(module, examples, mode))
+            graph = read(export(module, examples, mode, notes))
             graph.inputs = _named(module, graph.inputs)
             lowering = Lowering(graph, module, aliases, training=mode)
             found[mode] = (graph, lowering, lowering.run())
@@ -100,7 +101,7 @@ def _computed(found):
         if isinstance(value, Result):
             return numbers[value.layer], value.index
         if isinstance(value, Constant):
-            return [(world.dtype, world.shape, world.flatten().view(torch.uint8).numpy().tobytes()) for world in value.worlds]
+            return [(world.dtype, world.shape, world.flatten().contiguous().view(torch.uint8).numpy().tobytes()) for world in value.worlds]
         return value.name
 
     for layer in _used(lowering.layers, [value for _, value in results]):
@@ -162,7 +163,7 @@ def _file(module, graph, lowering, outputs, name, notes):
             sources.setdefault(f"{layer.owner}.{own}" if own else layer.owner, parameter.name)
     weights = {full: state[source].detach().cpu() for full, source in sources.items()}
     weights = {full: (t.float() if t.dtype in (torch.bfloat16, torch.float64, torch.float16) else t).numpy() for full, t in weights.items()}
-    return ModelFile(model, weights, notes, prefix, sources, graph.tree)
+    return ModelFile(model, weights, notes, prefix, sources, graph.tree, Places(document.places))
 
 
 def _check_types(root):

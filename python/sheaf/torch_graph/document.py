@@ -6,6 +6,7 @@ import zlib
 
 import torch
 
+from ..error import Diagnostic
 from .extent import Extent
 from .scopes import Scope
 from .value import DTYPES, Input, Result
@@ -27,6 +28,7 @@ class Document:
         self.root, self.inputs, self.outputs, self.module, self.prefix = root, inputs, outputs, module, prefix
         self.definitions, self.layer_at, self.home = {}, {}, {}
         self.around, self.full = (), set()  # the names of the containers being written, and all full names
+        self.places = []  # (entry, Diagnostic): the code that layers were imported from
 
     def modules(self):
         return self.definitions
@@ -42,6 +44,7 @@ class Document:
             if sources != previous and sources:
                 entry["inputs"] = [names[value] for value in sources]
             layers.append(dict(sorted(entry.items(), key=lambda field: _ORDER.get(field[0], 9))))
+            self._place(layers[-1], item)
             for index, value in enumerate(results):
                 names[value] = entry["name"] if index == 0 else f"{entry['name']}:{index}"
             previous = results[:1]
@@ -60,6 +63,10 @@ class Document:
                 tied = {own: self.prefix + home for own, home in homes.items() if repeated or own and home != f"{layer.owner}.{own}"}
                 entry.update({"share": tied} if tied else {})
         return entry, layer.results
+
+    def _place(self, entry, item):
+        if not isinstance(item, Scope) and item.source is not None:
+            self.places.append((entry, Diagnostic(item.operator, item.source.file, item.source.line, source=item.source.text)))
 
     @staticmethod
     def names_in(scope):
@@ -98,6 +105,7 @@ class Document:
         item = scope.items[0]
         if len(scope.items) == 1 and not isinstance(item, Scope) and item.inputs == sources and item.results[:1] == results:
             inside = self._layer(item, scope, {}, set())[0]
+            self._place(inside, item)
         elif len(scope.items) == 1 and isinstance(item, Scope) and self.inputs.get(item, []) == sources and self.outputs.get(item, []) == results:
             inside = self._scope(item, scope, {}, set())[0]
         else:

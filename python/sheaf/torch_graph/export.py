@@ -8,6 +8,7 @@ import unittest.mock
 import warnings
 
 import torch
+from torch.utils import _pytree
 
 from ..error import Diagnostic, Error
 from .attention_call import as_one_call
@@ -58,6 +59,28 @@ def _named_keywords(module, keywords):
         yield
 
 
+@contextlib.contextmanager
+def _outputs_without_objects(module, notes):
+    """torch.export refuses what a module returns beside tensors, such as transformers' caches for the next call: meanwhile it returns None
+    in their places, and `notes` say so."""
+    forward = module.forward
+
+    def kept(leaf):
+        if leaf is None or isinstance(leaf, (torch.Tensor, int, float, bool, str, torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return leaf
+        note = f"the {type(leaf).__name__} that the module returns isn't an output of the model file: outputs are tensors"
+        if note not in notes:
+            notes.append(note)
+        return None
+
+    @functools.wraps(forward)
+    def of_tensors(*arguments, **named):
+        return _pytree.tree_map(kept, forward(*arguments, **named))
+
+    with unittest.mock.patch.object(module, "forward", of_tensors):
+        yield
+
+
 def in_training(module):
     """Whether a module is in training mode. A DataParallel does nothing of its own: what counts is the module in it, so one that is put
     into evaluation mode and wrapped then is in evaluation mode."""
@@ -78,13 +101,13 @@ def _mode(module, training):
             m.training = was
 
 
-def export(module, examples, training):
-    """The ExportedProgram of `module` in that mode, with the batch's size a symbol."""
+def export(module, examples, training, notes):
+    """The ExportedProgram of `module` in that mode, with the batch's size a symbol. `notes` receives what it leaves out."""
     arguments, keywords = examples.with_rows(_ROWS)
     shapes = examples.dynamic_shapes(torch.export.Dim.DYNAMIC)
     try:
-        with _mode(module, training), _data_parallel_passes_through(), _named_keywords(module, keywords), as_one_call(), checkpoints_pass_through(), \
-                warnings.catch_warnings():
+        with _mode(module, training), _data_parallel_passes_through(), _named_keywords(module, keywords), \
+                _outputs_without_objects(module, notes), as_one_call(), checkpoints_pass_through(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.export.export(module, arguments, keywords, dynamic_shapes=shapes, strict=False)
     except Error:

@@ -241,8 +241,8 @@ def clamp(a, w):
         bound = a.get(name)
         if isinstance(bound, Value) and _number(bound) is None:
             x = w.layer("Maximum" if name == "min" else "Minimum", [x, w.broadcast(bound)])
-        elif bound is not None:
-            bounds[name] = _number(bound)
+        elif bound is not None and (number := _number(bound)) != {"min": -math.inf, "max": math.inf}[name]:
+            bounds[name] = number
     return w.layer("Clamp", [x], **bounds) if bounds else x
 
 

@@ -101,6 +101,9 @@ class Writer:
 
     def expand(self, value, shape):
         """The value repeated to `shape`, a tuple of Extents."""
+        several = next((dim for dim, size in enumerate(shape) if size.rows > 1 and size.fixed == 0), None)
+        if several is not None and (value.rank < len(shape) - several or value.shape[several - len(shape)] == Extent(0, 1)):
+            return self._several_for_each_row(value, shape, several)
         sizes, inputs = [], [value]
         given = (None,) * (len(shape) - value.rank) + value.shape
         for size, own in zip(shape, given):
@@ -116,6 +119,13 @@ class Writer:
             inputs.append(like)
             arguments = {"like_dim": dim} if dim else {}
         return self.layer("Expand", inputs, (tuple(shape), value.dtype), shape=sizes, **arguments)
+
+    def _several_for_each_row(self, value, shape, dim):
+        """The value, of size 1 or none in `dim`, repeated to n times the batch there."""
+        one, rest = Extent(0, 1), len(shape) - dim
+        apart = value.shape if value.rank < rest else (*value.shape[:value.rank - rest], one, *value.shape[value.rank - rest:])
+        wanted = (*shape[:dim], Extent(1, 0), Extent(0, shape[dim].rows), *shape[dim + 1:])
+        return self.reshape(self.expand(self.reshape(value, apart), wanted), shape)
 
     def typed(self, kind, inputs, parameters, **arguments):
         """A layer with parameters under the names of PyTorch's class, or None if these are no such parameters."""
