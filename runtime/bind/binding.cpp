@@ -1,10 +1,13 @@
 #include "runtime/bind/binding.h"
 
 #include "runtime/bind/arena_pool.h"
+#include "runtime/bind/print.h"
 #include "runtime/bind/traced_program.h"
 #include "runtime/bind/tune.h"
 #include "runtime/machine/thread_pool.h"
 #include "runtime/machine/tick_clock.h"
+#include "runtime/plan/sha256.h"
+#include "runtime/world/facts.h"
 #include "sheaf/trace.h"
 
 #include <algorithm>
@@ -48,6 +51,15 @@ class PlansForgotten {
   VariableStore& store_;
 };
 
+/// Processes with GPUs make one program only if their libraries choose alike: they may have other versions. Found here, a difference
+/// is an error instead of messages that don't match.
+Result<void> check_same_program(const PlannedBinding& planned, const BindContext& context) {
+  World* world = context.devices.world();
+  if (!world || !context.devices.any_asynchronous()) return {};
+  const std::string text = print(planned.program, context.program, context.devices);
+  return check_alike(*world, {{"the hash of the bound program", sha256(text).substr(0, 12)}});
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
@@ -71,6 +83,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   const PlansForgotten forgotten(*request.store);
   SHEAF_ASSIGN(auto tuned, plan_tuned(context, request.tune));
   PlannedBinding& planned = tuned.binding;
+  SHEAF_TRY(check_same_program(planned, context));
   binding->info_.choices = std::move(tuned.choices);
   SHEAF_TRY(check_fits(planned.program, planned.memory, *request.devices, *request.store, request.arenas.get()));
 

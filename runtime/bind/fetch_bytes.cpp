@@ -128,9 +128,11 @@ void insert(BoundProgram& program, IdVector<InstanceId, std::optional<Instance>>
 
 Result<void> fetch_bytes(BoundProgram& program, const BindContext& context) {
   if (!context.bytes || context.bytes->empty() || context.observe) return {};
-  // On a list with other devices too, an input's rows may go to these alone in one batch and not in another.
-  for (LaneId lane : context.devices.lanes())
-    if (lane != kHostLane && !context.devices.device(lane).info().looks_up_numbers) return {};
+  // On a list with other devices too, an input's rows may go to these alone in one batch and not in another. The lanes for messages
+  // between ranks, which are on hosts, never read an input: each process has its own.
+  const DeviceSet& devices = context.devices;
+  for (LaneId lane : devices.lanes())
+    if (lane != kHostLane && !devices.messenger(lane) && !devices.device(lane).info().looks_up_numbers) return {};
   const auto numbers = numbers_of_inputs(context);
   IdVector<InstanceId, std::optional<Instance>> followers(program.instances.size());
   for (size_t input = 0; input < numbers.size(); ++input) {

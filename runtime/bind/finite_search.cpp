@@ -57,7 +57,7 @@ Result<InstanceId> FiniteSearch::run(Executor& executor, const DeviceSet& device
   const auto finite = [&](LaneId lane, const LaneOperation& operation, const FloatResult& result, bool allow) {
     const LaneProgram& program = executor.lane(lane);
     const void* data = program.slots[operation.first_slot + result.slot];
-    if (devices.device(lane).memory_space() != devices.host().memory_space()) {
+    if (!devices.in_host_memory(lane)) {
       copy.resize(result.bytes);
       program.queue->copy(copy.data(), data, {result.bytes, 1, 0, 0});
       if (auto done = program.queue->synchronize(); !done) {

@@ -32,7 +32,7 @@ class Lowering {
       operands_.clear();
       next_slot_ = 0;
       may_fail_ = may_fail(lane);
-      if (!devices_.here(lane)) continue;  // another process runs it
+      if (!devices_.here(lane)) continue;
       for (InstanceId i : schedule_.lanes[lane]) add(i, program);
       program.first_part = static_cast<uint32_t>(schedule_.first_part[lane]);
       if (program.asynchronous) form_launches_of(lane, program, record);
@@ -50,6 +50,7 @@ class Lowering {
     LaneProgram& program = made_.programs.emplace_back();
     Device& device = devices_.device(lane);
     program.threads = devices_.threads(lane);
+    if (!devices_.here(lane)) return {};  // another process runs it
     program.asynchronous = device.info().asynchronous;
     SHEAF_ASSIGN(program.queue, device.open_queue(program.threads, deadline));
     size_t slots = 0, parts = 0;

@@ -46,30 +46,11 @@ class MessageOrder {
       if (times_[i] != 2 * int64_t{i.number()}) groups.push_back({{i}, times_[i]});
     }
     if (groups.empty()) return {};
-    SHEAF_TRY(rearrange(program_, groups, instead));
-    return check_pairs();
+    return rearrange(program_, groups, instead);
   }
 
  private:
   const Instance& instance(InstanceId i) const { return program_.instances[i]; }
-  bool message_lane(LaneId lane) const { return lane.index() > static_cast<size_t>(context_.devices.entries()); }
-
-  /// Messages have one order on both of their lanes.
-  Result<void> check_pairs() const {
-    std::map<LaneId, InstanceId> open;  // by lane: a send whose receive is yet to follow
-    for (const InstanceId i : program_.instances.ids()) {
-      const Instance& one = instance(i);
-      const auto before = open.find(one.lane);
-      if (before != open.end() && std::ranges::count(one.after, before->second) == 0)
-        return Error("a message's receipt doesn't follow its sending: a bug of sheaf's binding");
-      if (before != open.end()) std::erase_if(open, [sent = before->second](const auto& lane) { return lane.second == sent; });
-      const auto* send = one.is<Instance::Send>();
-      if (!send) continue;
-      open[one.lane] = i;
-      open[context_.devices.message_lane(send->to)] = i;
-    }
-    return {};
-  }
 
   void find_readers() {
     readers_.resize(program_.tensors.size());
@@ -105,7 +86,7 @@ class MessageOrder {
     std::vector<Gather> all;
     for (auto& [step, gather] : found) {
       for (const TensorId whole : gather.wholes) {
-        gather.bytes = program_.tensors[whole].spec.bytes;
+        gather.bytes = std::max(gather.bytes, program_.tensors[whole].spec.bytes);  // what is on its way is a part
         for (const InstanceId reader : readers_[whole])
           if (instance(reader).step != step && (!gather.first_reader || reader < gather.first_reader))
             gather.first_reader = reader;
@@ -138,7 +119,7 @@ class MessageOrder {
       std::map<LaneId, InstanceId> last;
       for (const InstanceId reader : readers_[whole]) last[instance(reader).lane] = reader;
       for (const auto& [lane, reader] : last) {
-        if (message_lane(lane) || time <= times_[reader]) continue;
+        if (context_.devices.messenger(lane) || time <= times_[reader]) continue;
         const auto receives = [&](InstanceId one) {
           return instance(one).is<Instance::Receive>() &&
                  context_.devices.rank(instance(one).lane) == context_.devices.rank(lane);
@@ -170,7 +151,7 @@ class MessageOrder {
     return from;
   }
 
-  /// By instance: it is on a lane for messages or computes only with settings, and so do all its dependents, which make new
+  /// By instance: it is on a lane for messages or a link, or computes only with settings, and so do all its dependents, which make new
   /// values of variables in the end.
   IdVector<InstanceId, bool> only_for_updates() const {
     const auto settings = from_settings();
@@ -181,7 +162,7 @@ class MessageOrder {
       const auto updates = [&](TensorId output) { return updates_[program_.root(output).tensor]; };
       const auto given = [&](TensorId output) { return std::ranges::count(given_, program_.root(output).tensor) > 0; };
       const auto before_such = [&](InstanceId other) { return only[other]; };
-      if (!message_lane(instance(i).lane) && !settings[i]) continue;
+      if (!context_.devices.messenger(instance(i).lane) && !settings[i]) continue;
       if (instance(i).can_fail() || instance(i).is<Instance::Print>() || std::ranges::any_of(outputs, given)) continue;
       only[i] =
           (!followers_[i].empty() || std::ranges::any_of(outputs, updates)) && std::ranges::all_of(followers_[i], before_such);

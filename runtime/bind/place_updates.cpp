@@ -34,13 +34,12 @@ class UpdatePlacement {
   bool is_new_already(const Update& update) const { return program_.root(update.value).tensor == update.variable; }
 
   int memory_of(LaneId lane) const { return context_.devices.device(lane).memory_space(); }
-  bool on_host(LaneId lane) const { return memory_of(lane) == context_.devices.host().memory_space(); }
 
   /// The host copies what was there from the start. Anything else is copied by the lane that made it, which need not wait; but
   /// the host's queue doesn't reach a device's memory.
   LaneId copying_lane(const Tensor& from, const Tensor& to) const {
-    if (on_host(from.lane) && !on_host(to.lane)) return to.lane;
-    return from.writers.empty() && on_host(from.lane) ? kHostLane : from.lane;
+    if (context_.devices.in_host_memory(from.lane) && !context_.devices.in_host_memory(to.lane)) return to.lane;
+    return from.writers.empty() && memory_of(from.lane) == memory_of(kHostLane) ? kHostLane : from.lane;
   }
 
   InstanceId add_copy(TensorId from, TensorId to) {

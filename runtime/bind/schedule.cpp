@@ -1,6 +1,7 @@
 #include "runtime/bind/schedule.h"
 
 #include <algorithm>
+#include <map>
 
 namespace sheaf {
 namespace {
@@ -112,7 +113,7 @@ class Scheduling {
   /// The instances of other lanes, or of its own, that `instance` depends on without its device being able to tell.
   std::vector<InstanceId> deciders(const Instance& instance) const {
     std::vector<InstanceId> found;
-    if (!instance.commits) return found;
+    if (!instance.commits && !instance.is<Instance::Agree>()) return found;
     for (InstanceId other : instance.after) {
       const Instance& source = program_.instances[other];
       if (!source.can_fail() || decided_[instance.lane][other.index()] || !asynchronous(source.lane)) continue;
@@ -168,6 +169,22 @@ IdVector<InstanceId, bool> first_part(const BoundProgram& program, size_t output
 }
 
 Schedule schedule(const BoundProgram& program, const BindContext& context) { return Scheduling(program, context).run(); }
+
+Result<void> check_messages(const BoundProgram& program, const DeviceSet& devices) {
+  std::map<LaneId, InstanceId> open;  // by lane: a send whose receive is yet to follow
+  for (const InstanceId i : program.instances.ids()) {
+    const Instance& one = program.instances[i];
+    const auto before = open.find(one.lane);
+    if (before != open.end() && std::ranges::count(one.after, before->second) == 0)
+      return Error("a message's receipt doesn't follow its sending: a bug of sheaf's binding");
+    if (before != open.end()) std::erase_if(open, [sent = before->second](const auto& lane) { return lane.second == sent; });
+    const auto* send = one.is<Instance::Send>();
+    if (!send) continue;
+    open[one.lane] = i;
+    open[devices.message_lane(send->to)] = i;
+  }
+  return {};
+}
 
 Result<void> check_collectives(const BoundProgram& program, const Schedule& schedule) {
   for (const auto& lane : schedule.lanes) {

@@ -36,6 +36,9 @@ IdVector<InstanceId, bool> first_part(const BoundProgram& program, size_t output
 /// An instance that writes a variable and can't learn on its device that the run has failed waits until the host knows.
 Schedule schedule(const BoundProgram& program, const BindContext& context);
 
+/// Errors: something comes between a message's sending and its receipt on one of their lanes: two ranks could wait for each other.
+Result<void> check_messages(const BoundProgram& program, const DeviceSet& devices);
+
 /// Errors: lanes have shared operations in different orders, and would wait for each other.
 Result<void> check_collectives(const BoundProgram& program, const Schedule& schedule);
 

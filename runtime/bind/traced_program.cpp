@@ -4,6 +4,8 @@
 #include "runtime/plan/names.h"
 #include "runtime/plan/op_list.h"
 
+#include <optional>
+
 namespace sheaf {
 namespace {
 
@@ -32,13 +34,8 @@ std::string name_of(const Program& program, const OperationInfo& operation) {
 TracedProgram traced_program(const Plan& plan, const Program& program, int64_t batch, const DeviceSet& devices,
                              const BindingInfo& info, Executor& executor, const DeviceDescriptions& described) {
   TracedProgram traced{plan.name, std::string(name_of(plan, program)), batch, {}, {}, described.source};
-  std::vector<bool> here(info.operations.size(), false);  // by operation; those of other ranks are not timed here
-  for (LaneId l : devices.lanes())
-    for (const LaneOperation& operation : executor.lane(l).operations) here[operation.instance.index()] = true;
-  for (const Communication& one : info.communications) {
-    const auto seen = [&](int end) { return end < 0 || here[static_cast<size_t>(end)]; };
-    if (seen(one.producer) && seen(one.consumer)) traced.communications.push_back(one);
-  }
+  // By operation: the one that is timed with it, the first of its launch. Those of other ranks have none.
+  std::vector<std::optional<int>> timed(info.operations.size());
   int busy_threads = 0;  // devices on the host's cores share its memory's bandwidth
   for (LaneId l : devices.lanes()) {
     const bool on_host = devices.device(l).info().uses_host_cores;
@@ -74,6 +71,7 @@ TracedProgram traced_program(const Plan& plan, const Program& program, int64_t b
                               {},
                               0};
       for (uint32_t i = first; i < end; ++i) {
+        timed[work.operations[i].instance.index()] = operation.instance.number();
         const OperationInfo& part = info.operations[work.operations[i].instance.index()];
         const Cost cost = cost_of(plan, program, part);
         Roofline own = roofline_of(part.op, multiplied(part.op, part.input_specs), cost.bytes());
@@ -97,6 +95,14 @@ TracedProgram traced_program(const Plan& plan, const Program& program, int64_t b
       for (uint32_t i = 0; i < work.operations.size(); ++i) add(i, i + 1);
     }
     traced.lanes.push_back(std::move(lane));
+  }
+  for (Communication one : info.communications) {
+    const auto end = [&](int& instance) {
+      const auto shown = instance < 0 ? instance : timed[static_cast<size_t>(instance)];
+      instance = shown.value_or(instance);
+      return shown.has_value();
+    };
+    if (end(one.producer) && end(one.consumer)) traced.communications.push_back(std::move(one));
   }
   return traced;
 }

@@ -3,7 +3,7 @@
 namespace sheaf {
 namespace {
 
-bool on_host(const Device& device) { return device.memory_space() == 0; }
+bool on_host(const Device& device) { return device.info().shares_host_memory; }
 
 /// Copies the bytes unchanged. A CPU's queue reaches only host memory, any other queue also the host's.
 Result<void> copy_bytes(const TensorPlace& from, const TensorPlace& to) {

@@ -78,13 +78,19 @@ Result<void> VariableStore::carry(Device& source_device, const TensorSpec& sourc
   }
   // A value that is in no rank's memory exists in each process's own.
   if (source_spec.bytes == 0 || !sender || !receiver || sender->rank == receiver->rank) return {};
-  if (here) return sender->world->send(sender->rank, receiver->rank, source, source_spec.bytes);
-  if (!there) return {};
-  SHEAF_ASSIGN(auto buffer, DeviceBuffer::make(*to.device, source_spec.bytes));
-  SHEAF_TRY(receiver->world->receive(receiver->rank, sender->rank, buffer.get(), source_spec.bytes));
-  SHEAF_ASSIGN(auto arrived, place(*to.device, source_spec, buffer.get()));
+  if (!here && !there) return {};
+  // Between processes a value is plain and in host memory, whatever keeps it on either side.
+  const TensorSpec plain = plain_tensor(source_spec.dtype, source_spec.dims);
+  SHEAF_ASSIGN(auto buffer, DeviceBuffer::make(*host_, plain.bytes));
+  SHEAF_ASSIGN(auto message, place(*host_, plain, buffer.get()));
+  if (here) {
+    SHEAF_ASSIGN(auto home, place(source_device, source_spec, source));
+    SHEAF_TRY(transfer(home, message));
+    return sender->world->send(sender->rank, receiver->rank, buffer.get(), plain.bytes);
+  }
+  SHEAF_TRY(receiver->world->receive(receiver->rank, sender->rank, buffer.get(), plain.bytes));
   SHEAF_ASSIGN(auto target, place(*to.device, to.spec, to.data));
-  return transfer(arrived, target);
+  return transfer(message, target);
 }
 
 }  // namespace sheaf

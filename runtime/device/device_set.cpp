@@ -9,8 +9,12 @@
 namespace sheaf {
 
 DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries, std::vector<std::string> names,
-                     int threads, int shards)
-    : host_(std::move(host)), entries_(std::move(entries)), entry_names_(std::move(names)), shards_(shards) {
+                     int threads, int shards, std::vector<std::shared_ptr<Device>> hosts)
+    : host_(std::move(host)),
+      entries_(std::move(entries)),
+      entry_names_(std::move(names)),
+      messengers_(std::move(hosts)),
+      shards_(shards) {
   const auto on_host = [](const auto& device) { return device->info().uses_host_cores; };
   const auto sharers = shards > 0 ? 1 : static_cast<int>(std::count_if(entries_.begin(), entries_.end(), on_host));
   host_threads_ = std::max(1, shards > 0 ? threads / shards : threads);
@@ -23,12 +27,21 @@ DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<D
     names_ = {"host"};
     names_.insert(names_.end(), entry_names_.begin(), entry_names_.end());
   }
-  for (size_t k = 0; k < entries_.size(); ++k) {
-    const WorldMember* member = entries_[k]->member();
-    if (!member || member->rank < static_cast<int>(first_entries_.size())) continue;
-    first_entries_.push_back(k);
-    names_.push_back(std::to_string(member->rank) + "/messages");
+  const auto ranks = static_cast<int>(messengers_.size());
+  for (int rank = 0; rank < ranks; ++rank) names_.push_back(std::to_string(rank) + "/messages");
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto apart = [&](const auto& device) { return device->member()->rank == rank && !device->info().shares_host_memory; };
+    const auto first = std::ranges::find_if(entries_, apart);
+    if (first == entries_.end()) continue;
+    messengers_.push_back(*first);
+    names_.push_back(std::to_string(rank) + "/link");
   }
+}
+
+LaneId DeviceSet::messenger_for(LaneId lane) const {
+  for (size_t i = 0; i < messengers_.size(); ++i)
+    if (messengers_[i]->memory_space() == device(lane).memory_space()) return LaneId(entries_.size() + 1 + i);
+  return lane;
 }
 
 int DeviceSet::threads(LaneId lane) const {

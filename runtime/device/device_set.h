@@ -18,35 +18,45 @@ inline constexpr LaneId kHostLane{0};
 /// Lane 0 is the host; entry k of the device list is lane k + 1. A device listed twice makes two lanes, each with
 /// an equal share of the cores, so that cpu:0,cpu:0 and cpu:0,cpu:1 compute the same bits. With shards, all lists do. In
 /// host-only mode, and if the list is one CPU device (whose share is all cores), the host's lane serves for that entry too.
-/// In a world of several processes each rank has a lane for its messages, after those of the entries; the host's is rank 0's.
+/// In a world of several processes each rank has a lane for its messages, after those of the entries; the host's is rank 0's. A
+/// lane for messages works in its host's memory; if a rank has an entry with a memory of its own, the first such entry gets a second
+/// lane, after those, which takes what comes and goes between the two memories: the rank's link.
 class DeviceSet {
  public:
   /// `host` runs host steps with `threads` threads; those of `entries` that run on its cores divide them (each gets
   /// at least 1). `names[k]` is what messages call entry k. Without entries: host-only mode. `shards`: parts that each region
   /// cuts its rows into, whatever the entries; then every lane has as many threads as if there were one for each shard, since
   /// the order in which a library adds may depend on their number. 0: a part for each device.
-  /// Either no entry is a member of a world, or all are, in the order of their ranks, and `host` is rank 0's.
+  /// Either no entry is a member of a world, or all are, in the order of their ranks. `hosts`: in a world, each rank's host, by
+  /// rank; `host` is the first of them.
   DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<Device>> entries, std::vector<std::string> names,
-            int threads, int shards = 0);
+            int threads, int shards = 0, std::vector<std::shared_ptr<Device>> hosts = {});
 
   bool host_only() const { return entries_.empty(); }
   int entries() const { return static_cast<int>(entries_.size()); }
-  IdRange<LaneId> lanes() const { return IdRange<LaneId>(merged_ ? 1 : entries_.size() + 1 + first_entries_.size()); }
+  IdRange<LaneId> lanes() const { return IdRange<LaneId>(merged_ ? 1 : entries_.size() + 1 + messengers_.size()); }
   /// The lane of entry `k`; in host-only mode the host's, whatever k is.
   LaneId lane_of_entry(int k) const { return merged_ ? kHostLane : LaneId(k + 1); }
   /// The entry of a lane; -1: the host.
   static int entry_of_lane(LaneId lane) { return lane.number() - 1; }
-  /// The device in whose memory a lane works; for a message lane its rank's first.
+  /// The device in whose memory a lane works.
   Device& device(LaneId lane) const {
     if (lane == kHostLane) return *host_;
     const size_t entry = lane.index() - 1;
-    return *entries_[entry < entries_.size() ? entry : first_entries_[entry - entries_.size()]];
+    return entry < entries_.size() ? *entries_[entry] : *messengers_[entry - entries_.size()];
   }
   Device& host() const { return *host_; }
   /// The world whose processes have the devices; null: this process has all of them.
-  World* world() const { return first_entries_.empty() ? nullptr : entries_[0]->member()->world.get(); }
+  World* world() const { return messengers_.empty() ? nullptr : entries_[0]->member()->world.get(); }
   /// The lane for the messages of `rank`, in a world.
   LaneId message_lane(int rank) const { return LaneId(entries_.size() + 1 + static_cast<size_t>(rank)); }
+  /// A lane for messages, or a link.
+  bool messenger(LaneId lane) const { return lane.index() > entries_.size(); }
+  /// In a world: the lane that works, for `lane`, on what comes from other ranks or goes to them, in the same memory: a lane for
+  /// messages, a link, or, if that memory has neither, `lane` itself.
+  LaneId messenger_for(LaneId lane) const;
+  /// Whether a lane works in the memory of its rank's host.
+  bool in_host_memory(LaneId lane) const { return device(lane).info().shares_host_memory; }
   /// The rank whose process runs a lane; 0 without a world.
   int rank(LaneId lane) const { return device(lane).member() ? device(lane).member()->rank : 0; }
   bool here(LaneId lane) const { return !elsewhere(device(lane)); }
@@ -69,8 +79,8 @@ class DeviceSet {
   std::shared_ptr<Device> host_;
   std::vector<std::shared_ptr<Device>> entries_;
   IdVector<LaneId, std::string> names_;
-  std::vector<std::string> entry_names_;  ///< by entry; in host-only mode one
-  std::vector<size_t> first_entries_;     ///< by rank; without a world none
+  std::vector<std::string> entry_names_;             ///< by entry; in host-only mode one
+  std::vector<std::shared_ptr<Device>> messengers_;  ///< of the lanes behind the entries'; without a world none
   int host_threads_;
   int lane_threads_;
   int shards_;

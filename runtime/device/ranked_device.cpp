@@ -5,17 +5,18 @@ namespace {
 
 class RankedDevice : public Device {
  public:
-  RankedDevice(std::shared_ptr<Device> inner, WorldMember member)
-      : inner_(std::move(inner)), member_(std::move(member)), info_(inner_->info()) {
+  RankedDevice(std::shared_ptr<Device> inner, WorldMember member, int number)
+      : inner_(std::move(inner)), member_(std::move(member)), number_(number), info_(inner_->info()) {
     if (!member_.here()) info_.memory_bytes = 0;  // unknown here
   }
 
   const DeviceInfo& info() const override { return info_; }
   const WorldMember* member() const override { return &member_; }
   CallLog* call_log() override { return inner_->call_log(); }
+  std::string software() override { return inner_->software(); }
   int64_t available_bytes() override { return member_.here() ? inner_->available_bytes() : 0; }
-  /// Rank 0's host memory is the host's; those of the others have numbers that no device's own has.
-  int memory_space() const override { return inner_->memory_space() - member_.rank; }
+  /// Rank 0's host memory is the host's.
+  int memory_space() const override { return member_.rank * kMemories + number_; }
 
   Result<void*> allocate(size_t bytes) override { return member_.here() ? inner_->allocate(bytes) : Result<void*>(&nowhere_); }
   void release(void* memory) override {
@@ -38,8 +39,10 @@ class RankedDevice : public Device {
     return shown(inner_->prepare_numbers(bytes, to, numbers));
   }
   TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return inner_->same_layout(tensor, dtype); }
+  std::unique_ptr<Executable> merge(std::span<Executable* const> parts) override { return inner_->merge(parts); }
 
  private:
+  static constexpr int kMemories = 1 << 16;  ///< of a rank, at most: more than a list has devices
   Result<Prepared> shown(Result<Prepared> prepared) const {
     if (prepared && !member_.here()) prepared->executable.reset();
     return prepared;
@@ -47,14 +50,15 @@ class RankedDevice : public Device {
 
   std::shared_ptr<Device> inner_;
   WorldMember member_;
+  int number_;
   DeviceInfo info_;
   std::byte nowhere_{};  ///< its address is that of all memory elsewhere
 };
 
 }  // namespace
 
-std::shared_ptr<Device> ranked_device(std::shared_ptr<Device> inner, WorldMember member) {
-  return std::make_shared<RankedDevice>(std::move(inner), std::move(member));
+std::shared_ptr<Device> ranked_device(std::shared_ptr<Device> inner, WorldMember member, int number) {
+  return std::make_shared<RankedDevice>(std::move(inner), std::move(member), number);
 }
 
 }  // namespace sheaf

@@ -25,30 +25,38 @@ Error unusable(const DeviceSpec& spec, const std::string& why) {
   return error.note("name CPU devices instead: cpu:0,cpu:1, or cpu alone to run everything on the host");
 }
 
+/// The device of this process that prepares the operations of `spec`: itself, or, for another process's, the first listed one of the
+/// same kind, since that process's may not be here.
+const DeviceSpec& preparing(const DeviceSpec& spec, const std::vector<DeviceSpec>& list, const World& world) {
+  const auto alike = [&](const DeviceSpec& own) { return world.here(own.rank) && own.kind == spec.kind; };
+  const auto own = world.here(spec.rank) ? list.end() : std::ranges::find_if(list, alike);
+  return own == list.end() ? spec : *own;
+}
+
 /// `get`: the device of an entry, as Result.
 template <typename Get>
 Result<DeviceSet> devices_of(const std::vector<DeviceSpec>& list, int threads, int shards, std::shared_ptr<World> world,
                              const Get& get) {
   if (threads <= 0) threads = available_cpus();
   if (ranks_of(list) < 2) world = nullptr;  // one process has all
-  std::vector<std::shared_ptr<Device>> entries;
+  std::vector<std::shared_ptr<Device>> entries, hosts;
   std::vector<std::string> names;
-  std::map<std::pair<int, Device*>, std::shared_ptr<Device>> members;  // a device listed twice is one
-  const auto as_member = [&](std::shared_ptr<Device> device, int rank) {
-    auto& member = members[{rank, device.get()}];
-    if (!member) member = ranked_device(std::move(device), {world, rank});
+  std::map<std::pair<int, int>, std::shared_ptr<Device>> members;  // by rank and memory: a device listed twice is one
+  const auto as_member = [&](std::shared_ptr<Device> device, int rank, int index) {
+    const int number = device->info().shares_host_memory ? 0 : 1 + index;
+    auto& member = members[{rank, number}];
+    if (!member) member = ranked_device(std::move(device), {world, rank}, number);
     return member;
   };
+  for (int rank = 0; world && rank < ranks_of(list); ++rank) hosts.push_back(as_member(cpu_device(), rank, 0));
   if (!is_host_only(list)) {
     for (const DeviceSpec& spec : list) {
-      SHEAF_ASSIGN(auto device, get(spec));
-      if (world && !device->info().shares_host_memory)
-        return unusable(spec, "only CPU devices can be in a run of several processes so far");
-      entries.push_back(world ? as_member(std::move(device), spec.rank) : std::move(device));
+      SHEAF_ASSIGN(auto device, get(world ? preparing(spec, list, *world) : spec));
+      entries.push_back(world ? as_member(std::move(device), spec.rank, spec.index) : std::move(device));
       names.push_back(to_string(spec));
     }
   }
-  return DeviceSet(world ? as_member(cpu_device(), 0) : cpu_device(), std::move(entries), std::move(names), threads, shards);
+  return DeviceSet(world ? hosts[0] : cpu_device(), std::move(entries), std::move(names), threads, shards, std::move(hosts));
 }
 
 std::shared_ptr<World> all_ranks(const std::vector<DeviceSpec>& list) {

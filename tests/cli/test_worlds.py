@@ -10,7 +10,7 @@ from tensors import Tensor, write_npy
 from test_images import MODEL as COLOURS
 from test_images import png
 from training import TRAIN
-from worlds import MISSING, World, WorldTest, alive, program_on_slow_links
+from worlds import MISSING, FaultTest, World, WorldTest, program_on_slow_links
 from worlds import Overlap as Traced
 
 
@@ -179,39 +179,11 @@ class Differences(WorldTest):
         self.refused("each process has a list of its own", lists=("0/cpu:0,1/cpu:0",) * 2)
 
 
-class Faults(WorldTest):
+class Faults(FaultTest):
     """Whatever ends one rank ends all, with its reason; the newest checkpoint stays good."""
 
-    def started(self, lists=("cpu:0", "cpu:0", "cpu:0")):
-        """A long run whose first checkpoint is there."""
-        self.folder = self.path("checkpoints")
-        world = self.world(lists, "--steps", 1000000, "--shards", 3, "--checkpoint", self.folder, "--checkpoint-every", 5)
-        processes = world.processes()
-        end = time.monotonic() + 30
-        while not list(self.folder.glob("*.safetensors")):
-            self.assertLess(time.monotonic(), end, "no checkpoint")
-            time.sleep(0.02)
-        return world, processes
-
-    def ended(self, world, processes, within=10):
-        begin = time.monotonic()
-        done = world.end(limit=20)
-        self.assertLess(time.monotonic() - begin, within, done)
-        self.assertNotEqual(done.status, 0)
-        end = time.monotonic() + 2
-        while any(alive(process) for process in processes.values()) and time.monotonic() < end:
-            time.sleep(0.02)
-        self.assertEqual([rank for rank, process in processes.items() if alive(process)], [])
-        last = max(int(file.stem.split("-")[1]) for file in self.folder.glob("*.safetensors"))
-        resumed = must(self.train("--steps", last + 1, "--shards", 3, "--checkpoint", self.folder, "--resume", "--checkpoint-every", 5, devices="cpu:0"))
-        self.assertIn(f"{last:,} steps done", resumed.err)
-        return done
-
     def test_a_killed_rank(self):
-        world, processes = self.started()
-        os.kill(processes[1], signal.SIGKILL)
-        done = self.ended(world, processes)
-        self.assertIn("rank 1: its process", done.err)
+        self.killed(1)
 
     @long
     def test_a_stopped_rank(self):

@@ -8,7 +8,7 @@ import time
 import unittest
 from pathlib import Path
 
-from program import SHEAF, Done
+from program import SHEAF, Done, must
 from training import TRAIN, TrainTest
 
 MPIRUN = shutil.which("mpirun")
@@ -92,7 +92,7 @@ class Overlap:
             elif name.endswith("/messages") and event["cat"] in ("send", "receive"):
                 link = max(event["args"]["read_bytes"], event["args"]["written_bytes"]) / bytes_per_second
                 step["messages"].append((max(begin, end - link), end))
-            elif name.startswith("0/") and not name.endswith("/messages") and event["cat"] != "wait":
+            elif name.startswith("0/") and not name.endswith(("/messages", "/link")) and event["cat"] != "wait":
                 step["work"].append((begin, end))
         self.seconds = [step["seconds"] for step in steps.values()]
         self.messages = [sum(end - begin for begin, end in step["messages"]) for step in steps.values()]
@@ -121,16 +121,61 @@ def alive(process):
 
 @unittest.skipIf(MISSING, MISSING)
 class WorldTest(TrainTest):
-    def world(self, lists, *more, **options):
+    def world(self, lists, *more, environment=None, **options):
         """Starts the test's training run in as many processes as `lists` has device lists; options may be functions of the rank."""
         commands = []
         for rank, devices in enumerate(lists):
             own = [part(rank) if callable(part) else part for part in more]
             commands.append(self.command(*own, devices=devices, **options))
-        return World(commands, cwd=self.shared)
+        return World(commands, cwd=self.shared, environment=environment)
 
     def run_world(self, lists, *more, **options):
         return self.world(lists, *more, **options).end()
 
 
-__all__ = ["MISSING", "TRAIN", "Overlap", "World", "WorldTest", "alive", "program_on_slow_links"]
+class FaultTest(WorldTest):
+    def started(self, lists=("cpu:0", "cpu:0", "cpu:0"), environment=None, **options):
+        """A long run whose first checkpoint is there."""
+        self.folder = self.path("checkpoints")
+        world = self.world(lists, "--steps", 1000000, "--shards", 3, "--checkpoint", self.folder, "--checkpoint-every", 5, environment=environment, **options)
+        processes = world.processes()
+        end = time.monotonic() + 30
+        while not list(self.folder.glob("*.safetensors")):
+            self.assertLess(time.monotonic(), end, "no checkpoint")
+            time.sleep(0.02)
+        return world, processes
+
+    def killed(self, rank, devices="cpu:0", **options):
+        """A rank of three is killed: the others end and name it, as long as mpirun lets them. Left to itself it ends them after a
+        second or two, which is too little on a machine with much else to do."""
+        for environment in (None, {**ENVIRONMENT, "OMPI_MCA_orte_enable_recovery": "1"}):
+            with self.subTest(mpirun_ends_the_others=environment is None):
+                world, processes = self.started((devices,) * 3, environment, **options)
+                os.kill(processes[rank], signal.SIGKILL)
+                done = self.ended(world, processes, devices=devices, by_mpirun=environment is None)
+                named = rf"error: rank {rank}: its process {processes[rank]} ended without a word"
+                if environment is None:
+                    self.assertRegex(done.err, rf"{named}|process rank {rank} with PID .* exited on signal 9")
+                for other in processes.keys() - {rank}:
+                    if environment is not None:
+                        self.assertRegex(done.err, rf"\[1,{other}\]<stderr>:.*{named}")
+            shutil.rmtree(self.folder)
+
+    def ended(self, world, processes, within=10, devices="cpu:0", by_mpirun=True):
+        """What it left: all ended in time, and the newest checkpoint is one to go on from, on `devices`. `by_mpirun`: which tells of the failure."""
+        begin = time.monotonic()
+        done = world.end(limit=20)
+        self.assertLess(time.monotonic() - begin, within, done)
+        if by_mpirun:
+            self.assertNotEqual(done.status, 0)
+        end = time.monotonic() + 2
+        while any(alive(process) for process in processes.values()) and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertEqual([rank for rank, process in processes.items() if alive(process)], [])
+        last = max(int(file.stem.split("-")[1]) for file in self.folder.glob("*.safetensors"))
+        resumed = must(self.train("--steps", last + 1, "--shards", 3, "--checkpoint", self.folder, "--resume", "--checkpoint-every", 5, devices=devices))
+        self.assertIn(f"{last:,} steps done", resumed.err)
+        return done
+
+
+__all__ = ["MISSING", "TRAIN", "FaultTest", "Overlap", "World", "WorldTest", "alive", "program_on_slow_links"]

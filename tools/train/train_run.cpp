@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 namespace sheaf {
 namespace {
@@ -137,6 +138,19 @@ Result<void> TrainRun::open_devices() {
   return {};
 }
 
+/// This process's devices with a memory of their own: they make the same program only if they are alike.
+std::string others_of(const DeviceSet& devices) {
+  std::set<std::string> all;
+  for (const LaneId lane : devices.lanes()) {
+    Device& device = devices.device(lane);
+    if (devices.here(lane) && !devices.in_host_memory(lane))
+      all.insert(device.info().model + ", " + device.info().isa + ", " + device.software());
+  }
+  std::string text;
+  for (const std::string& one : all) text += (text.empty() ? "" : "; ") + one;
+  return text;
+}
+
 /// Before anything is sent that makes sense only between processes with equal settings.
 Result<void> TrainRun::compare() const {
   if (!world_) return {};
@@ -151,6 +165,7 @@ Result<void> TrainRun::compare() const {
   return check_alike(*world_, {{"the version of sheaf", version()},
                                {"the MPI library", world_->library()},
                                {"the CPU's instruction set", devices_->host().info().isa},
+                               {"the model and driver of devices besides CPUs", text(others_of(*devices_))},
                                {"the plan's hash", sha256(serialize(plan))},
                                {"--batch-size", number(settings_.batch_size)},
                                {"--micro-batches", number(settings_.micro_batches)},

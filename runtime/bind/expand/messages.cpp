@@ -74,16 +74,37 @@ TensorId RankMessages::add_message(TensorId tensor, const std::string& name, Ste
   Spot sender, receiver;
   sender.lane = devices.message_lane(from);
   receiver.lane = devices.message_lane(to);
+  const bool staged = !devices.in_host_memory(builder_.tensor(tensor).lane) || !devices.in_host_memory(lane);
+  const std::string way = staged ? "; what devices have goes through their hosts' memories" : "";
+  tensor = on_host(tensor, step);
+  const TensorId arrived = devices.in_host_memory(lane) ? copy : builder_.add(spec, name, receiver.lane);
   auto send = message<Instance::Send>(std::make_unique<Sending>(world, from, to, spec.bytes),
-                                      "rank " + std::to_string(to) + " reads it, in a memory of its own");
+                                      "rank " + std::to_string(to) + " reads it, in a memory of its own" + way);
   send.to = to;
   const InstanceId sent = builder_.add(std::move(send), step, sender, {tensor}, {});
   auto receive = message<Instance::Receive>(std::make_unique<Receiving>(world, to, from, spec.bytes),
-                                            "it is made by rank " + std::to_string(from));
+                                            "it is made by rank " + std::to_string(from) + way);
   receive.from = from;
-  const InstanceId received = builder_.add(std::move(receive), step, receiver, {}, {copy});
+  const InstanceId received = builder_.add(std::move(receive), step, receiver, {}, {arrived});
   builder_.program.instances[received].after = {sent};
+  if (arrived != copy) add_copy(arrived, copy, step, lane);
   return copy;
+}
+
+InstanceId RankMessages::add_copy(TensorId from, TensorId to, StepId step, LaneId device) {
+  Spot link;
+  link.lane = builder_.devices().messenger_for(device);
+  return builder_.add(Instance::Copy{{builder_.spec(from).bytes, 1, 0, 0}}, step, link, {from}, {to});
+}
+
+TensorId RankMessages::on_host(TensorId tensor, StepId step) {
+  const LaneId lane = builder_.tensor(tensor).lane;
+  if (builder_.devices().in_host_memory(lane)) return tensor;
+  TensorId& known = on_host_[{tensor, step}];
+  if (known) return known;
+  known = builder_.add(builder_.spec(tensor), builder_.tensor(tensor).name, builder_.devices().message_lane(rank(lane)));
+  add_copy(tensor, known, step, lane);
+  return known;
 }
 
 TensorId RankMessages::sent(TensorId tensor, const std::string& name, StepId step, const Spot& to) {
@@ -93,7 +114,15 @@ TensorId RankMessages::sent(TensorId tensor, const std::string& name, StepId ste
     variables_.note_copy(tensor, known, {});
     return known;
   }
-  return builder_.tensor(known).lane == to.lane ? known : builder_.add_view(known, 0, builder_.spec(known), name, to.lane);
+  const LaneId lane = builder_.tensor(known).lane;
+  if (lane == to.lane) return known;
+  if (builder_.same_memory(lane, to.lane)) return builder_.add_view(known, 0, builder_.spec(known), name, to.lane);
+  const TensorId copy = builder_.add(builder_.spec(known), name, to.lane);
+  Spot copier = to;
+  if (builder_.devices().in_host_memory(to.lane)) copier.lane = lane;
+  const InstanceId copied = builder_.add(Instance::Copy{{builder_.spec(known).bytes, 1, 0, 0}}, step, copier, {known}, {copy});
+  variables_.note_copy(known, copy, copied);
+  return copy;
 }
 
 TensorId RankMessages::sent_anew(TensorId tensor, const std::string& name, StepId step, const Spot& to) {
@@ -108,7 +137,11 @@ void RankMessages::receive_after(TensorId tensor, const std::vector<TensorId>& o
     for (const InstanceId writer : builder_.tensor(one).writers)
       if (!last || last < writer) last = writer;
   }
-  for (const InstanceId writer : builder_.tensor(tensor).writers) {
+  for (InstanceId writer : builder_.tensor(tensor).writers) {
+    if (builder_.program.instances[writer].is<Instance::Copy>()) {  // from the host's memory, where it arrived
+      const auto& arrival = builder_.tensor(builder_.program.instances[writer].inputs[0]).writers;
+      if (arrival.size() == 1) writer = arrival[0];
+    }
     Instance& receipt = builder_.program.instances[writer];
     if (last && last < writer && receipt.is<Instance::Receive>()) receipt.after.push_back(last);
   }
@@ -116,8 +149,9 @@ void RankMessages::receive_after(TensorId tensor, const std::vector<TensorId>& o
 
 void RankMessages::deliver(TensorId tensor, int output) {
   const World* world = builder_.devices().world();
+  const std::string name = builder_.tensor(tensor).name;
   for (int rank = 1; world && rank < world->size(); ++rank)
-    add_message(tensor, builder_.tensor(tensor).name, {}, rank, builder_.devices().message_lane(rank), Tensor::Wanted{output});
+    add_message(tensor, name, {}, rank, builder_.devices().message_lane(rank), Tensor::Wanted{output});
 }
 
 Result<void> RankMessages::agree() {

@@ -31,12 +31,18 @@ class RankMessages {
 
  private:
   int rank(LaneId lane) const { return builder_.devices().rank(lane); }
-  /// Sends `tensor` to `to`, where it becomes a tensor in `place`, of lane `lane`.
+  /// Sends `tensor` to `to`, where it becomes a tensor in `place`, of lane `lane`. Messages go from host memory to host memory:
+  /// on each side, the device's link copies.
   TensorId add_message(TensorId tensor, const std::string& name, StepId step, int to, LaneId lane, Tensor::Place place);
+  /// All of `from` to `to`, one of which is in the memory of lane `device`, the other in its host's.
+  InstanceId add_copy(TensorId from, TensorId to, StepId step, LaneId device);
+  /// `tensor` in its rank's host memory.
+  TensorId on_host(TensorId tensor, StepId step);
 
   Builder& builder_;
   VariableFormats& variables_;
-  std::map<std::pair<TensorId, int>, TensorId> received_;  ///< by tensor and rank
+  std::map<std::pair<TensorId, int>, TensorId> received_;    ///< by tensor and rank
+  std::map<std::pair<TensorId, StepId>, TensorId> on_host_;  ///< those in devices' memories, by the step they are sent for
 };
 
 }  // namespace sheaf

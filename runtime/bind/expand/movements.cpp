@@ -11,16 +11,22 @@ bool Movements::may_lie_at(size_t offset, LaneId lane) const {
   return !builder_.device(lane).info().asynchronous || offset % kOperandAlignment == 0;
 }
 
+bool Movements::of_each_rank(TensorId tensor) const {
+  return builder_.devices().world() && builder_.program.home(tensor).lies<Tensor::Given>();
+}
+
 bool Movements::there_for(TensorId tensor, LaneId lane) const {
   return builder_.same_memory(builder_.tensor(tensor).lane, lane) ||
-         (builder_.devices().world() && builder_.program.home(tensor).lies<Tensor::Given>() &&
-          builder_.device(lane).info().shares_host_memory);
+         (of_each_rank(tensor) && builder_.devices().in_host_memory(lane));
+}
+
+bool Movements::crosses(TensorId tensor, LaneId lane) const {
+  return messages_.between(builder_.tensor(tensor).lane, lane) && !of_each_rank(tensor);
 }
 
 Spot Movements::who_copies(Spot spot, LaneId other) const {
-  const int host = builder_.devices().host().memory_space();
-  const bool in_host_memory = builder_.device(spot.lane).memory_space() == host;
-  if (in_host_memory && builder_.device(other).memory_space() != host) spot.lane = other;
+  const DeviceSet& devices = builder_.devices();
+  if (devices.in_host_memory(spot.lane) && !devices.in_host_memory(other)) spot.lane = other;
   return spot;
 }
 
@@ -53,7 +59,7 @@ Result<TensorId> Movements::moved(TensorId tensor, const std::string& name, Step
     source.lane = lane;
     SHEAF_ASSIGN(sent, formats_.in_plain(tensor, step, source));
   }
-  if (messages_.between(lane, spot.lane)) return messages_.sent(sent, name, step, spot);
+  if (crosses(sent, spot.lane)) return messages_.sent(sent, name, step, spot);
   const TensorSpec spec = builder_.spec(sent);
   const TensorId copy = builder_.add(spec, name, spot.lane);
   const InstanceId id = builder_.add(Instance::Copy{{spec.bytes, 1, 0, 0}}, step, who_copies(spot, lane), {sent}, {copy});

@@ -39,8 +39,12 @@ class Movements {
  private:
   /// moved() for a constant in another memory.
   Result<TensorId> constant_moved(TensorId tensor, const std::string& name, const Spot& spot);
-  /// Whether an operation of `lane` reads the tensor where it is. Each process of a world has a caller's buffer of its own.
+  /// Whether the tensor is a caller's buffer, of which each process of a world has its own.
+  bool of_each_rank(TensorId tensor) const;
+  /// Whether an operation of `lane` reads the tensor where it is.
   bool there_for(TensorId tensor, LaneId lane) const;
+  /// Whether the tensor reaches `lane` only as a message.
+  bool crosses(TensorId tensor, LaneId lane) const;
 
   Builder& builder_;
   const Replicas& replicas_;

@@ -9,7 +9,7 @@
 namespace sheaf {
 namespace {
 
-constexpr size_t kAlignment = 64;  ///< of a bucket's members
+constexpr size_t kAlignment = 64;  ///< of a bucket's members, and of its owners' runs
 
 }  // namespace
 
@@ -65,23 +65,40 @@ std::vector<TensorId> OwnersSums::side_by_side(const std::vector<Spot>& sources,
       copy.placeable = true;  // it is made there
       builder_.add(copy, member.step, sources[s], {member.parts[s]}, {whole});
     }
+    fill_gaps(whole, sources[s]);
     made.push_back(whole);
   }
   return made;
 }
 
-std::vector<OwnersSums::Owner> OwnersSums::owners(const std::vector<Spot>& targets, int64_t elements) const {
+void OwnersSums::fill_gaps(TensorId whole, const Spot& spot) {
+  if (builder_.devices().in_host_memory(spot.lane)) return;
+  for (size_t i = 0; i + 1 < open_.size(); ++i) {
+    const size_t end = open_[i].offset + builder_.spec(open_[i].parts[0]).bytes, bytes = open_[i + 1].offset - end;
+    if (bytes == 0) continue;
+    const TensorSpec gap = plain_tensor(DType::uint8, {static_cast<int64_t>(bytes)});
+    const NodeId zeros = builder_.store().zeros(gap, builder_.device(spot.lane)).node;
+    const TensorId source = builder_.add(gap, "zeros", spot.lane, Tensor::Stored{zeros});
+    builder_.add(Instance::Copy{{bytes, 1, 0, 0}, 0, end}, open_[i].step, spot, {source}, {whole});
+  }
+}
+
+std::vector<OwnersSums::Owner> OwnersSums::owners(const std::vector<Spot>& targets, int64_t elements, size_t size) const {
   const DeviceSet& devices = builder_.devices();
   std::vector<Owner> owners;  // targets come by rank
   for (const Spot& spot : targets) {
     if (!owners.empty() && devices.rank(owners.back().spot.lane) == devices.rank(spot.lane)) continue;
     Owner owner;
     owner.spot = owner.messages = spot;
-    owner.messages.lane = devices.message_lane(devices.rank(spot.lane));
+    owner.messages.lane = devices.messenger_for(spot.lane);
     owners.push_back(owner);
   }
-  for (size_t i = 0; i < owners.size(); ++i)
-    owners[i].run = run_of(elements, static_cast<int64_t>(owners.size()), static_cast<int64_t>(i));
+  const int64_t unit = static_cast<int64_t>(kAlignment / size), units = (elements + unit - 1) / unit;
+  for (size_t i = 0; i < owners.size(); ++i) {
+    const Run run = run_of(units, static_cast<int64_t>(owners.size()), static_cast<int64_t>(i));
+    const int64_t begin = std::min(run.begin * unit, elements);
+    owners[i].run = {begin, std::min((run.begin + run.count) * unit, elements) - begin};
+  }
   return owners;
 }
 
@@ -130,7 +147,7 @@ Result<void> OwnersSums::make_all() {
   SHEAF_ASSIGN(const auto from, sources(builder_.step(id)));
   SHEAF_ASSIGN(const auto to, replicas_.spots(builder_.step(id)));
   const std::vector<TensorId> summands = side_by_side(from, bucket);
-  std::vector<Owner> each = owners(to, bucket.dims[0]);
+  std::vector<Owner> each = owners(to, bucket.dims[0], size);
   std::vector<TensorId> summed;
   for (const Member& member : open_) summed.insert(summed.end(), member.parts.begin(), member.parts.end());
   // All sends come before all sums, so that no rank's sum delays another's summands.
@@ -155,9 +172,14 @@ Result<void> OwnersSums::make_all() {
     for (const Spot& spot : to) {
       const auto owner = std::find_if(each.begin(), each.end(),
                                       [&](const Owner& one) { return devices.rank(one.spot.lane) == devices.rank(spot.lane); });
-      builder_.define(
-          result, spot.replica,
-          builder_.add_view(owner->whole, member.offset, builder_.spec(member.parts[0]), builder_.name(result), spot.lane));
+      const std::string& name = builder_.name(result);
+      const bool here = builder_.same_memory(owner->spot.lane, spot.lane);
+      TensorId sum = builder_.add_view(owner->whole, member.offset, builder_.spec(member.parts[0]), name,
+                                       here ? spot.lane : owner->spot.lane);
+      if (!here) {
+        SHEAF_ASSIGN(sum, movement_.moved(sum, name, member.step, spot));
+      }
+      builder_.define(result, spot.replica, sum);
     }
   }
   open_.clear();

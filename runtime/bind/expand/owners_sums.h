@@ -45,7 +45,10 @@ class OwnersSums {
   Result<std::vector<Spot>> sources(const Step& step) const;
   /// Each source's operands, in one tensor.
   std::vector<TensorId> side_by_side(const std::vector<Spot>& sources, const TensorSpec& bucket);
-  std::vector<Owner> owners(const std::vector<Spot>& targets, int64_t elements) const;
+  /// A device's memory between the members, which nobody writes otherwise: sums and messages read all of it.
+  void fill_gaps(TensorId whole, const Spot& spot);
+  /// `size`: of an element.
+  std::vector<Owner> owners(const std::vector<Spot>& targets, int64_t elements, size_t size) const;
   /// The sum of the owner's run.
   Result<void> add_up(Owner& owner, std::vector<TensorId> parts);
   /// All owners' sums on each.

@@ -62,7 +62,7 @@ TensorId Movements::add_chunk(StepId id, TensorId plain, size_t dim, size_t firs
   const bool contiguous = split.outer == 1 || run == split.along * split.inner_bytes;
   if (contiguous && there_for(plain, to.lane) && may_lie_at(builder_.program.root(plain).offset + offset, to.lane))
     return builder_.add_view(plain, offset, spec, name, to.lane);
-  if (messages_.between(lane, to.lane) && !there_for(plain, to.lane)) {
+  if (crosses(plain, to.lane)) {
     Spot source = to;
     source.lane = lane;
     return messages_.sent(add_chunk(id, plain, dim, first, spec, source), name, id, to);

@@ -26,7 +26,7 @@ Result<void> Movements::shard(StepId id) {
 
 Spot Training::messenger(Spot spot) const {
   const DeviceSet& devices = builder_.devices();
-  if (devices.world()) spot.lane = devices.message_lane(devices.rank(spot.lane));
+  if (devices.world()) spot.lane = devices.messenger_for(spot.lane);
   return spot;
 }
 

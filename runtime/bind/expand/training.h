@@ -48,8 +48,7 @@ class Training {
   Result<void> add_updates(VariableFormats& variables);
 
  private:
-  /// The lane that, for `spot`, works on values from or for other ranks: its rank's lane for messages; without a world, its
-  /// own.
+  /// The lane that, for `spot`, works on values from or for other ranks (DeviceSet::messenger_for()); without a world, its own.
   Spot messenger(Spot spot) const;
   /// The replicas' values at the place where they are added up.
   Result<std::vector<TensorId>> summands(StepId id, const Spot& target);

@@ -131,7 +131,19 @@ PlanBuilder replicas(bool trains = false) {
 DeviceSet two_ranks() {
   const auto world = std::make_shared<SimulatedWorld>(2);
   const auto device = [&](int rank) { return ranked_device(std::make_shared<FixedDevice>(0), {world, rank}); };
-  return DeviceSet(device(0), {device(0), device(1)}, {"0/cpu:0", "1/cpu:0"}, 1);
+  const std::shared_ptr<Device> first = device(0), second = device(1);
+  return DeviceSet(first, {first, second}, {"0/cpu:0", "1/cpu:0"}, 1, 0, {first, second});
+}
+
+/// Two processes of a GPU each; the second may have a CPU device instead.
+DeviceSet ranks_with_gpus(bool both = true) {
+  const auto world = std::make_shared<SimulatedWorld>(2);
+  const auto device = [&](int rank, int memory) {
+    return ranked_device(std::make_shared<FixedDevice>(memory), {world, rank}, memory);
+  };
+  const std::vector<std::shared_ptr<Device>> hosts = {device(0, 0), device(1, 0)};
+  return DeviceSet(hosts[0], {device(0, 1), both ? device(1, 1) : hosts[1]}, {"0/gpu:0", both ? "1/gpu:0" : "1/cpu:0"}, 1, 0,
+                   hosts);
 }
 
 /// x·v·w, both in shares, and w's update, on two replicas: v appears once more for its gradient.
@@ -213,14 +225,27 @@ TEST(Rewrites, FetchBytes) {
                  {replicas(), fixed_devices(0, 2), 6}, {{"x", ByteNumbers(256)}});
 }
 
+/// Each rank's GPU takes its rows from its own process; that lanes for messages are on hosts is no hindrance.
+TEST(Rewrites, BytesAreFetchedByEachRank) {
+  Bound bound(replicas(), ranks_with_gpus(), 6);
+  bound.give_bytes({{"x", ByteNumbers(256)}});
+  bound.up_to("fetch-bytes");
+  for (const Rewrite& rewrite : rewrites())
+    if (rewrite.name == "fetch-bytes") bound.apply(rewrite);
+  const std::string text = bound.text();
+  for (const std::string rank : {"0", "1"}) EXPECT_NE(text.find("uint8[3,4] on " + rank + "/gpu:0"), std::string::npos) << text;
+}
+
 /// On a list with a CPU, or where a program gives an input back, data come as declared.
 TEST(Rewrites, BytesAreFetchedByGpusAlone) {
   PlanBuilder back = training();
   back.output("x", 0);
   const auto host = std::make_shared<FixedDevice>(0);
   DeviceSet mixed(host, {std::make_shared<FixedDevice>(1), host}, {"gpu:0", "cpu:0"}, 1);
-  Bound bounds[] = {
-      {std::move(back), fixed_devices(0, 1), 1}, {replicas(), std::move(mixed), 6}, {replicas(), fixed_devices(2), 6}};
+  Bound bounds[] = {{std::move(back), fixed_devices(0, 1), 1},
+                    {replicas(), std::move(mixed), 6},
+                    {replicas(), fixed_devices(2), 6},
+                    {replicas(), ranks_with_gpus(false), 6}};
   for (Bound& bound : bounds) {
     bound.give_bytes({{"x", ByteNumbers(256)}});
     bound.up_to("fetch-bytes");

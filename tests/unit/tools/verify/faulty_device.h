@@ -85,8 +85,10 @@ class FaultyQueue : public Queue {
 class FaultyDevice : public Device {
  public:
   FaultyDevice(int space, Faults faults, std::shared_ptr<DeviceMemory> memory)
-      : space_(space), faults_(std::move(faults)), memory_(std::move(memory)) {}
-  const DeviceInfo& info() const override { return cpu_device()->info(); }
+      : space_(space), faults_(std::move(faults)), memory_(std::move(memory)), info_(cpu_device()->info()) {
+    info_.shares_host_memory = false;
+  }
+  const DeviceInfo& info() const override { return info_; }
   int memory_space() const override { return space_; }
   Result<void*> allocate(size_t bytes) override {
     auto made = cpu_device()->allocate(bytes);
@@ -117,6 +119,7 @@ class FaultyDevice : public Device {
   int space_;
   Faults faults_;
   std::shared_ptr<DeviceMemory> memory_;
+  DeviceInfo info_;
   std::shared_ptr<PreparedOperations> operations_ = std::make_shared<PreparedOperations>();
 };
 
