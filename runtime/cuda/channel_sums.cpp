@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kFile = "channels";
 constexpr unsigned kThreads = 256;
-constexpr uint64_t kMostParts = 512;  ///< of a sum
+constexpr uint64_t kMostParts = 512;                ///< of a sum
 enum Mode : int32_t { kSum, kSquares, kGradient };  // as the kernels have them
 
 /// As the kernels have it.
@@ -84,7 +84,8 @@ void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& p
   // Parts of the values are summed in parallel, to have enough blocks; depends only on the sizes.
   const uint64_t tiles = shape.last ? (shape.channels + 31) / 32 : shape.channels;
   const uint64_t least = shape.last ? 64 : 2048;
-  const uint64_t parts = std::clamp<uint64_t>(std::min(shape.values() / least, 2048 / std::max<uint64_t>(tiles, 1)), 1, kMostParts);
+  const uint64_t parts =
+      std::clamp<uint64_t>(std::min(shape.values() / least, 2048 / std::max<uint64_t>(tiles, 1)), 1, kMostParts);
   const uint64_t stretch = (shape.values() + parts - 1) / parts;
   const MemoryRef partial = take_scratch(scratch_bytes, size_t(parts * shape.channels) * 2 * sizeof(float));
   if (!kernels || shape.channels == 0) return;

@@ -6,7 +6,6 @@
 namespace sheaf::cuda {
 namespace {
 
-
 struct NamedActivation {
   const char* name;
   KernelActivation::Kind kind;

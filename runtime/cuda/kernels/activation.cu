@@ -98,7 +98,8 @@ constexpr int kTogether = 2;
 
 /// bias and residual may be null; y may be x or residual. A replica's chunk may begin at any element: then none go by vectors.
 template <typename Element>
-__device__ void activate(Element* y, const Element* x, const Bias& bias, const Element* residual, Index elements, const Kind& kind) {
+__device__ void activate(Element* y, const Element* x, const Bias& bias, const Element* residual, Index elements,
+                         const Kind& kind) {
   constexpr int kLanes = Vector<Element>::kLanes;
   const Index addresses = reinterpret_cast<Index>(y) | reinterpret_cast<Index>(x) | reinterpret_cast<Index>(residual);
   const Index vectors = addresses % 16 == 0 ? elements / kLanes : 0, step = grid_size();
@@ -142,10 +143,10 @@ __device__ void activate(Element* y, const Element* x, const Bias& bias, const E
 }  // namespace
 
 // 1024 threads of a multiprocessor, with 32 bytes each on their way: 4.3 MB on 132 of them.
-#define SHEAF_ACTIVATE(name, Element)                                                                             \
-  extern "C" __global__ void __launch_bounds__(256, 4)                                                            \
-      name(Element* y, const Element* x, const float* bias, const Element* residual, unsigned long long elements, \
-           unsigned long long inner, unsigned long long channels, int kind, float alpha, float beta) {            \
+#define SHEAF_ACTIVATE(name, Element)                                                                              \
+  extern "C" __global__ void __launch_bounds__(256, 4)                                                             \
+      name(Element* y, const Element* x, const float* bias, const Element* residual, unsigned long long elements,  \
+           unsigned long long inner, unsigned long long channels, int kind, float alpha, float beta) {             \
     activate(y, x, Bias{bias, inner, channels, elements >> 32 == 0}, residual, elements, Kind{kind, alpha, beta}); \
   }
 SHEAF_ACTIVATE(activate_f32, float)
