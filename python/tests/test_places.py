@@ -1,4 +1,5 @@
-"""Models that are imported and compiled: what the compiler refuses has the line of the code, and what a module returns beside tensors is left out."""
+"""Models that are imported and compiled: what is refused has the line of the code, what a module returns beside tensors is left out, and a mixture of
+experts is computed row by row."""
 import pickle
 
 import pytest
@@ -58,3 +59,51 @@ def test_what_the_compiler_refuses_has_the_line_of_the_code():
         assert last.file == __file__ and "'aten.exp.default'" in last.message and "also" in last.message
         assert within.file == __file__ and within.source == "return self.norm(x + self.layer(x).tanh())" and "'aten.tanh.default'" in within.message
         assert "renamed.json:" in within.notes[-1] and '"type": "Tanh"' in within.notes[-1]
+
+
+class ListsRows(nn.Module):
+    """A list of as many entries as there are rows, as Pixtral's encoder makes one. torch.export tells of it when the code has returned."""
+
+    def forward(self, x):
+        sizes = [(2, 3)] * x.shape[0]
+        return x.reshape(len(sizes), 6).exp()
+
+
+def test_a_batch_that_the_code_takes_for_a_number_is_refused_with_the_line():
+    with pytest.raises(sheaf.Error) as caught:
+        sheaf.from_torch(ListsRows(), torch.randn(2, 2, 3))
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.file == __file__ and diagnostic.source == "sizes = [(2, 3)] * x.shape[0]", diagnostic
+
+
+class Experts(nn.Module):
+    """A mixture of experts with the two methods of transformers' models. What it computes for the whole batch can't be split."""
+
+    def __init__(self):
+        super().__init__()
+        self.route, self.weights, self.implementation = nn.Linear(4, 3), nn.Parameter(torch.randn(3, 4, 4)), {"": "grouped_mm"}
+
+    def get_experts_implementation(self):
+        return dict(self.implementation)
+
+    def set_experts_implementation(self, implementation):
+        self.implementation = {"": implementation} if isinstance(implementation, str) else implementation
+
+    def forward(self, x):
+        expert = self.route(x).argmax(-1)
+        if self.implementation[""] == "batched_mm":
+            return torch.bmm(self.weights[expert], x.unsqueeze(-1)).squeeze(-1)
+        order = expert.argsort()
+        y = [weight @ row for weight, row in zip(self.weights[expert[order]].unbind(), x[order].unbind(), strict=True)]
+        return torch.stack(y)[order.argsort()]
+
+
+@pytest.mark.parametrize("within", [nn.Identity, nn.Sequential])
+def test_a_mixture_of_experts_is_computed_row_by_row(within):
+    module = Experts().eval()
+    outer = within(module) if within is nn.Sequential else module
+    model = sheaf.from_torch(outer, torch.randn(2, 4))
+    assert module.implementation == {"": "grouped_mm"} and [note for note in model.notes if "'batched_mm'" in note] and len(model.notes) == 1
+    x = torch.randn(7, 4)
+    y = torch.as_tensor(sheaf.Model(sheaf.compile(model)).bind("cpu:0-1", batch=7).run(x))
+    assert torch.allclose(y, outer(x), atol=1e-5)

@@ -8,11 +8,13 @@ import unittest.mock
 import warnings
 
 import torch
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree
 
 from ..error import Diagnostic, Error
 from .attention_call import as_one_call
 from .checkpoint_call import checkpoints_pass_through
+from .experts import experts_by_row
 
 _NOT_THE_USERS = tuple(os.path.dirname(path) + os.sep for path in (torch.__file__, os.path.dirname(__file__)))
 
@@ -101,24 +103,44 @@ def _mode(module, training):
             m.training = was
 
 
+@contextlib.contextmanager
+def _where_sizes_are_fixed(frames):
+    """`frames` receives the call stack of the code that first takes a size of any number for one number, from the module's call on. torch.export
+    tells of it only at the end, when the module's code has returned."""
+    replace = ShapeEnv._set_replacement
+
+    def noted(self, symbol, value, *rest):
+        if value.is_number and not frames:
+            stack = traceback.extract_stack()
+            begin = next(i for i, frame in enumerate(stack) if frame.filename == __file__ and frame.name == export.__name__)
+            frames.extend((f.filename, f.lineno, f.line or "") for f in stack[begin:])
+        return replace(self, symbol, value, *rest)
+
+    with unittest.mock.patch.object(ShapeEnv, "_set_replacement", noted):
+        yield
+
+
 def export(module, examples, training, notes):
     """The ExportedProgram of `module` in that mode, with the batch's size a symbol. `notes` receives what it leaves out."""
     arguments, keywords = examples.with_rows(_ROWS)
+    fixed = []
     shapes = examples.dynamic_shapes(torch.export.Dim.DYNAMIC)
     try:
         with _mode(module, training), _data_parallel_passes_through(), _named_keywords(module, keywords), \
-                _outputs_without_objects(module, notes), as_one_call(), checkpoints_pass_through(), warnings.catch_warnings():
+                _outputs_without_objects(module, notes), experts_by_row(module, notes), as_one_call(), checkpoints_pass_through(), \
+                _where_sizes_are_fixed(fixed), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.export.export(module, arguments, keywords, dynamic_shapes=shapes, strict=False)
     except Error:
         raise
     except Exception as problem:  # torch.export raises many kinds, none of them documented
-        raise Error([_diagnostic(problem)]) from problem
+        raise Error([_diagnostic(problem, fixed)]) from problem
 
 
-def _diagnostic(problem):
+def _diagnostic(problem, fixed):
+    """What went wrong, at the module's line that raised it, or else at the one that fixed a size."""
     frames = [(f.filename, f.lineno, f.line or "") for f in traceback.extract_tb(problem.__traceback__)]
-    place = user_line(frames)
+    place = user_line(frames) or user_line(fixed)
     reason = str(problem).strip().split("\n\n")[0].strip()
     message = (f"torch.export can't follow the module with a batch of any size: {reason}\n"
                "  What helps: take the number of rows from the input (x.shape[0]), say with batch_dim which dimension of an input is the batch, "
