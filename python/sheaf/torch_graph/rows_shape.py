@@ -47,7 +47,7 @@ def transposed(a, w):
 @row("aten.movedim")
 def movedim(a, w):
     rank = a["self"].rank
-    source, target = ([d % rank for d in a[name]] for name in ("source", "destination"))
+    source, target = ([d % rank for d in ([a[name]] if isinstance(a[name], int) else a[name])] for name in ("source", "destination"))
     order = [d for d in range(rank) if d not in source]
     for place, dim in sorted(zip(target, source)):
         order.insert(place, dim)
