@@ -98,7 +98,8 @@ FAMILIES = {
         "filled": lambda x: x.index_fill(-1, torch.tensor([0, 3]), 1.5)},
     "places": {
         "from the end": lambda x: x[:, torch.tensor([-1, 0])],
-               "columns": put_columns, "windows": put_windows, "where": put_where, "diagonal": lambda x: x.diagonal(1, 2, 3), "moved": lambda x: x.movedim(-1, 1).movedim((3, 1), (1, 2)), "windows of": lambda x: x.unfold(2, 3, 2),
+               "columns": put_columns, "windows": put_windows, "where": put_where, "diagonal": lambda x: x.diagonal(1, 2, 3), "infinite border": lambda x: F.max_pool2d(F.pad(x, (1, 2, 0, 1), value=-float("inf")), 2),
+        "moved": lambda x: x.movedim(-1, 1).movedim((3, 1), (1, 2)), "windows of": lambda x: x.unfold(2, 3, 2),
         "gathered from less": lambda x: x.gather(3, x[:, :2, :3].argsort(-1)), "of each row": of_each_row, "empty": lambda x: torch.cat([x[..., :6], x[..., 6:]], -1) * 2, "groups": alike_in_each_row,
         "one head": lambda x: F.scaled_dot_product_attention(x, x[:, :1], x[:, :1])}}
 

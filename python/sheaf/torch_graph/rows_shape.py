@@ -1,4 +1,8 @@
 """Operators that arrange elements."""
+import math
+
+import torch
+
 from .extent import Extent
 from .rows import row
 from .value import Constant, Input, Parameter, Result
@@ -158,6 +162,11 @@ def pad(a, w):
     name = w.call.name
     mode = "reflect" if "reflection" in name else "replicate" if "replication" in name else a.get("mode", "constant")
     arguments = {} if mode == "constant" else {"mode": mode}
-    if a.get("value"):
-        arguments["value"] = a["value"]
-    return w.layer("Pad", [a["self"]], pad=sizes, **arguments)
+    value = a.get("value") or 0
+    if math.isfinite(value):
+        return w.layer("Pad", [a["self"]], pad=sizes, **arguments, **({"value": value} if value else {}))
+    # JSON has no infinity: a border of zeros, plus a constant that is infinite there.
+    rank = a["self"].rank
+    inside = torch.zeros([a["self"].shape[d].fixed if d >= rank - len(sizes) // 2 else 1 for d in range(rank)], dtype=a["self"].dtype)
+    border = torch.nn.functional.pad(inside, sizes, value=value)
+    return w.layer("Add", [w.layer("Pad", [a["self"]], pad=sizes, **arguments), Constant.of((border, border))])
