@@ -259,12 +259,24 @@ def training_distance(module, arguments, keywords, devices):
     return worst
 
 
+def varied(module):
+    """Gives parameters whose elements are all equal other elements: a zero at the end of a branch would hide what the branch computes."""
+    import torch
+
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.numel() > 1 and parameter.is_floating_point() and (parameter == parameter.flatten()[0]).all():
+                parameter += 0.1 * torch.randn_like(parameter)
+    return module
+
+
 def made(library, name, reduced):
     """(module, arguments, keywords) with random weights, in evaluation mode; `reduced` without repeated blocks, if it runs so."""
     import torch
 
     torch.manual_seed(0)
     module, arguments, keywords = LIBRARIES[library][1](name)
+    varied(module)
     if not reduced:
         return module.eval(), arguments, keywords
     try:

@@ -35,6 +35,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} "-DSHEAF_PACKAGE_FILES=${SOURCE}/LICENS
 if(status EQUAL 0 OR NOT out MATCHES "bin/never-built" OR out MATCHES "LICENSE")
   message(FATAL_ERROR "cmake/check_built.cmake let a missing file pass, or named another:\n${out}")
 endif()
+run(${CMAKE_COMMAND} -DCMAKE_INSTALL_COMPONENT=python -DSHEAF_PACKAGE_FILES=${BUILD}/bin/never-built -P ${SOURCE}/cmake/check_built.cmake)
 
 set(work ${BUILD}/package-test)
 file(REMOVE_RECURSE ${work})
