@@ -120,13 +120,24 @@ def transformers_models():
     return sorted({config.__name__ for config in transformers.MODEL_MAPPING})
 
 
+def small_configuration(kind):
+    """A transformers configuration of a small model; so are those of its parts, such as the encoder of its pictures."""
+    defaults = kind()
+    given = defaults.to_dict()
+    parts = {name: small_configuration(type(getattr(defaults, name))) for name in kind.sub_configs if getattr(defaults, name, None) is not None}
+    small = {key: value for key, value in SMALL.items() if key in given and not isinstance(given[key], (list, tuple, dict))}
+    try:
+        return kind(**small, **{name: part.to_dict() for name, part in parts.items()})
+    except (TypeError, ValueError):  # its parts are made in another way
+        return kind(**small)
+
+
 def transformers_model(name):
     import torch
     import transformers
 
     kind = getattr(transformers, name)
-    defaults = kind().to_dict()
-    config = kind(**{key: value for key, value in SMALL.items() if key in defaults and not isinstance(defaults[key], (list, tuple, dict))})
+    config = small_configuration(kind)
     model_class = transformers.MODEL_MAPPING[kind]
     model = (model_class[0] if isinstance(model_class, (list, tuple)) else model_class)(config)
     accepted = inspect.signature(model.forward).parameters
