@@ -12,7 +12,7 @@ file(GLOB SHEAF_PUBLIC_HEADERS RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${
 if(NOT SHEAF_COMPILER)
   list(REMOVE_ITEM SHEAF_PUBLIC_HEADERS sheaf/compiler.h)
 endif()
-list(APPEND SHEAF_PUBLIC_HEADERS runtime/base/bytes.h runtime/base/dtype.h runtime/base/error.h runtime/base/extent.h runtime/base/version.h)
+list(APPEND SHEAF_PUBLIC_HEADERS runtime/base/bytes.h runtime/base/dtype.h runtime/base/error.h runtime/base/extent.h runtime/base/length.h runtime/base/version.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SHEAF_PUBLIC_HEADERS})
 foreach(header ${SHEAF_PUBLIC_HEADERS})
   file(READ ${header} text)

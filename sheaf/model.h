@@ -23,6 +23,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/error.h"
 #include "runtime/base/extent.h"
+#include "runtime/base/length.h"
 #include "sheaf/options.h"
 #include "sheaf/plan.h"
 #include "sheaf/session.h"
@@ -40,7 +41,7 @@ namespace sheaf {
 
 struct ModelState;
 
-/// An input, a target or an output: its shape in terms of the batch ("batch", and for gathered scalars a number of replicas).
+/// An input, a target or an output: its shape in terms of the batch ("batch", lengths, and for gathered scalars a number of replicas).
 struct ValueInfo {
   std::string name;
   DType dtype = DType::float32;
@@ -80,6 +81,8 @@ class Model {
   const std::vector<ValueInfo>& inputs() const;
   const std::vector<ValueInfo>& outputs() const;
   const std::vector<ParameterInfo>& parameters() const;
+  /// Sizes besides the batch that a run determines, such as a sequence's, and the most that the model has room for.
+  const std::vector<Length>& lengths() const;
   const SharedPlan& plan() const;
 
   /// Copies all parameters and buffers, converting floating-point types. Names are PyTorch's, with or without `module.` parts

@@ -44,8 +44,8 @@ struct BindingReport {
   std::string choices;       ///< a digest of the implementations chosen by BindOptions::tune; empty: Tune::off
 };
 
-/// Bound to the rows of a whole batch; accepts smaller ones too. Keeps alive what it needs of its Model. One run at a time, on
-/// any thread.
+/// Bound to the rows of a whole batch, and to BindOptions::lengths; accepts smaller batches and other lengths too. Keeps alive
+/// what it needs of its Model. One run at a time, on any thread.
 class Session {
  public:
   Session(Session&&) noexcept;
@@ -60,16 +60,17 @@ class Session {
   /// Sizes of all outputs for as many rows as `inputs` have (the inputs of run()). Binds that size as prepare() does. Errors:
   /// an input that is missing, superfluous or unknown; those of prepare().
   Result<std::vector<std::vector<int64_t>>> output_shapes(std::span<const TensorView> inputs);
-  /// Binds the session to `rows` rows too, from 0 to batch(), so that no run has to. Shares the memory within a run with that
-  /// of a whole batch. Keeps at most kMostSizes sizes and drops those used longest ago; they can be bound again.
-  Result<void> prepare(int64_t rows);
+  /// Binds the session to `rows` rows too, from 0 to batch(), so that no run has to. `lengths`: numbers for the model's lengths;
+  /// those that aren't among them are as the session was bound. Errors: a number that the model has no room for; bind()'s.
+  /// Shares the memory within a run with that of a whole batch. Keeps at most kMostSizes sizes and drops those used longest ago; they can be bound again.
+  Result<void> prepare(int64_t rows, const LengthNumbers& lengths = {});
   static constexpr size_t kMostSizes = 8;
 
   /// Runs the model on tensors whose sizes are checked. A view with a name is the input or output of that name; views without
-  /// names come in the model's order. All have the same number of rows, from 0 to batch(); a new number is bound as by
-  /// prepare(). The caller owns the memory; outputs overlap neither each other nor inputs.
+  /// names come in the model's order. All have the same number of rows, from 0 to batch(), and give each length one
+  /// number; new numbers are bound as by prepare(). The caller owns the memory; outputs overlap neither each other nor inputs.
   /// Errors: a tensor that is missing, superfluous, or of another dtype or shape than the model's (a short buffer has
-  /// another shape); those of the other run().
+  /// another shape); two inputs that give a length two numbers; those of prepare() and of the other run().
   Result<void> run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
                    const RunOptions& options = {});
 

@@ -120,6 +120,19 @@ Step ProgramBuilder::step_for(Operation& op, const Place& place) {
 }
 
 void ProgramBuilder::add(Step step) {
+  // What a length determines isn't kept with the weights: there would be one for every number.
+  const auto has_length = [&](const Extent& size) {
+    const std::vector<std::string> symbols = symbols_in(size);
+    return llvm::any_of(shapes_.symbols(), [&](const sheaf::Symbol& symbol) {
+      return symbol.kind == sheaf::Symbol::length && llvm::is_contained(symbols, symbol.name);
+    });
+  };
+  const auto is_open = [&](int id) { return llvm::any_of(value(id).shape, has_length); };
+  const auto varies = [&](int id) {
+    const auto maker = makers_.find(id);
+    return maker != makers_.end() && !program_.steps[maker->second].once;
+  };
+  step.once = step.once && llvm::none_of(step.outputs, is_open) && llvm::none_of(step.inputs, varies);
   for (int output : step.outputs) makers_[output] = program_.steps.size();
   program_.steps.push_back(std::move(step));
 }

@@ -3,6 +3,7 @@
 #include "python/extension/bindings.h"
 #include "python/extension/errors.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -108,6 +109,15 @@ void add_model(nb::module_& module) {
           "outputs", [](const SharedModel& self) { return self.model.outputs(); }, "Its outputs, in the order of Session.run.")
       .def_prop_ro(
           "parameters", [](const SharedModel& self) { return self.model.parameters(); }, "Parameters and buffers, described.")
+      .def_prop_ro(
+          "lengths",
+          [](const SharedModel& self) {
+            std::map<std::string, std::optional<int64_t>> lengths;
+            for (const Length& length : self.model.lengths())
+              lengths[length.name] = length.largest ? std::optional(length.largest) : std::nullopt;
+            return lengths;
+          },
+          "Sizes besides the batch that a run determines, such as a sequence's: {name: the largest number, or None}.")
       .def("_set_parameters", &set_parameters, "tensors"_a)
       .def("_update_parameters", &update_parameters, "tensors"_a)
       .def("_read_parameters", &read_parameters, "torch"_a)

@@ -4,6 +4,7 @@
 #include "python/extension/bindings.h"
 #include "python/extension/errors.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -93,8 +94,10 @@ void add_session(nb::module_& module) {
       .def(
           "__init__",
           [](BoundSession* self, const SharedModel& model, const std::string& devices, int64_t batch,
-             const std::string& numerics, bool deterministic, int threads, std::optional<int> shards, const std::string& tune) {
-            const BindOptions options = bind_options(numerics, deterministic, threads, 1, shards, tune);
+             const std::string& numerics, bool deterministic, int threads, std::optional<int> shards, const std::string& tune,
+             const LengthNumbers& lengths) {
+            BindOptions options = bind_options(numerics, deterministic, threads, 1, shards, tune);
+            options.lengths = lengths;
             auto session = without_gil([&] {
               const std::shared_lock together(*model.access);
               return model.model.bind(devices, batch, options);
@@ -102,7 +105,7 @@ void add_session(nb::module_& module) {
             new (self) BoundSession{model, devices, std::move(session)};
           },
           "model"_a, "devices"_a, "batch"_a, nb::kw_only(), "numerics"_a = "strict", "deterministic"_a = true, "threads"_a = 0,
-          "shards"_a = nb::none(), "tune"_a = "off")
+          "shards"_a = nb::none(), "tune"_a = "off", "lengths"_a = LengthNumbers())
       .def("run", &run, "inputs"_a, "out"_a = nb::none(), "named"_a, nb::sig("def run(self, *inputs, out=None, **named)"),
            "Runs the model. Inputs come in the model's order, or by name as keywords or in one dict; each is an array of "
            "NumPy's, a\n"
@@ -122,8 +125,13 @@ void add_session(nb::module_& module) {
       .def_prop_ro(
           "devices", [](const BoundSession& self) { return self.devices; }, "The device list, as it was given.")
       .def(
-          "prepare", [](BoundSession& self, int64_t rows) { in_turn(self, [&] { return self.session.prepare(rows); }); },
-          "rows"_a, "Binds `rows` rows, too, from 0 to `batch`, so that no run has to.")
+          "prepare",
+          [](BoundSession& self, int64_t rows, const LengthNumbers& lengths) {
+            in_turn(self, [&] { return self.session.prepare(rows, lengths); });
+          },
+          "rows"_a, "lengths"_a = LengthNumbers(),
+          "Binds `rows` rows, too, from 0 to `batch`, so that no run has to. `lengths`: {name: number}; the others are as in "
+          "bind().")
       .def_prop_ro(
           "report", [](const BoundSession& self) { return self.session.report(); },
           "Of a whole batch: memory, and the implementations chosen.");

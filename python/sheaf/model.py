@@ -58,7 +58,7 @@ class Model(_sheaf.Model):
         changed."""
         return self._load(os.fspath(file))
 
-    def bind(self, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, shards=None, tune="off"):
+    def bind(self, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, shards=None, tune="off", lengths=None):
         """A Session: the model bound to devices and a batch size.
 
         `devices`: "cpu:0,cpu:1", "cpu:0-3", "cuda:0"; plain "cpu" is host-only mode, in which nothing is partitioned.
@@ -67,9 +67,11 @@ class Model(_sheaf.Model):
         `deterministic`: on GPUs, no sums whose order depends on timing. `threads`: total CPU threads; 0: all there are.
         `shards`: parts that every batch is cut into, whatever the devices, so that all lists give the same bits; None: one a device.
         `tune`: "quick" or "full": measurement chooses implementations of operations, and a cache file keeps them (docs/cpu-choices.md).
+        `lengths`: {"seq": 77}, a number for each of the model's lengths, bound first; runs take data of others, too (docs/lengths.md).
 
         Raises sheaf.Error: a missing device; an index of the model beyond the list; too little memory."""
-        return _sheaf.Session(self, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads, shards=shards, tune=tune)
+        return _sheaf.Session(self, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads, shards=shards, tune=tune,
+                              lengths=lengths or {})
 
     def trainer(self, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, micro_batches=1, shards=None,
                 tune="off"):

@@ -332,3 +332,32 @@ def test_a_plan_is_a_picture_in_a_notebook(model, monkeypatch):
         assert "<svg" in model.plan._repr_svg_()
     monkeypatch.setenv("PATH", "")
     assert model.plan._repr_svg_() is None and "f32" in repr(model.plan)
+
+
+LENGTHS = {
+    "sheaf": "1.0", "name": "text", "inputs": {"tokens": {"shape": ["batch", "seq"], "dtype": "int64"}},
+    "layers": [
+        {"name": "embed", "type": "Embedding", "num_embeddings": 11, "embedding_dim": 8},
+        {"name": "table", "type": "Parameter", "shape": [1, 12, 8]},
+        {"name": "position", "type": "Slice", "dim": 1, "end": "seq"},
+        {"name": "sum", "type": "Add", "inputs": ["embed", "position"]},
+        {"name": "net", "type": "DataParallel", "module": {"type": "MultiheadAttention", "embed_dim": 8, "num_heads": 2, "batch_first": True},
+         "inputs": ["sum", "sum", "sum"]}]}
+
+
+def test_a_session_binds_lengths_as_they_come():
+    model = sheaf.Model(sheaf.compile(LENGTHS), seed=1)
+    assert model.lengths == {"seq": 12}
+    weights = model.state_dict(tensors="torch")
+    attention = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    attention.load_state_dict({name.removeprefix("net.module."): value for name, value in weights.items() if name.startswith("net.")})
+    session = model.bind("cpu:0,cpu:1", batch=5, lengths={"seq": 4})
+    for length, rows in ((4, 5), (12, 5), (1, 3), (4, 5)):
+        tokens = torch.randint(0, 11, (rows, length), generator=torch.Generator().manual_seed(length))
+        x = weights["embed.weight"][tokens] + weights["table"][:, :length]
+        close(session.run(tokens), attention(x, x, x)[0])
+    session.prepare(2, lengths={"seq": 7})
+    with pytest.raises(sheaf.Error, match="the length 'seq', at most 12, can't be 13, as it is by input 'tokens'"):
+        session.run(torch.zeros(5, 13, dtype=torch.int64))
+    with pytest.raises(sheaf.Error, match="the length 'seq', at most 12, has no number"):
+        model.bind("cpu", batch=5)

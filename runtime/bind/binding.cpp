@@ -75,7 +75,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->pool_ = request.arenas;
   const BindContext context{request.plan,    request.program,       *request.devices, request.kernels,       *request.store,
                             request.batch,   request.fast_numerics, request.explain,  request.deterministic, request.deadline,
-                            request.observe, parts_of(request),     nullptr,          &request.bytes};
+                            request.observe, parts_of(request),     nullptr,          &request.bytes,        request.origin};
   SHEAF_TRY(check_bytes(request.plan, request.program, request.bytes));
   const auto lock = request.store->lock();
   request.store->wait_at_most(request.deadline);

@@ -59,6 +59,9 @@ struct BindRequest {
   Tune tune = Tune::off;         ///< whether candidates are measured (runtime/bind/tune.h)
   ByteInputs bytes{};            ///< BindOptions::bytes
   std::shared_ptr<ArenaPool> arenas = nullptr;  ///< where arenas come from (runtime/bind/arena_pool.h); null: its own
+  /// `program` before numbers took the place of its lengths, whose steps tell work on weights apart (VariableStore::derive()) and
+  /// outlive the store; null: it had none.
+  const Program* origin = nullptr;
 };
 
 class Binding {

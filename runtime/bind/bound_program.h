@@ -199,11 +199,14 @@ struct BindContext {
   RunParts parts = {};
   const Choices* choices = nullptr;   ///< PrepareRequest::choices
   const ByteInputs* bytes = nullptr;  ///< BindOptions::bytes; null: none
+  const Program* origin = nullptr;    ///< BindRequest::origin
 
   /// The caller may give a run's data during the run before: those of a whole training step.
   bool brings_ahead() const { return &program == &plan.train && parts.outputs == 0; }
 
   const Step& step(StepId id) const { return program.steps[id.index()]; }
+  /// The step of the model's own plan that `id` comes from: it outlives the model's weights.
+  const Step& lasting_step(StepId id) const { return (origin ? *origin : program).steps[id.index()]; }
   const Value& value(ValueId id) const { return program.values[id.index()]; }
 };
 

@@ -64,6 +64,10 @@ std::string text_of(const Length& length) {
   return "the length '" + length.name + "'" + (length.largest ? ", at most " + std::to_string(length.largest) : "");
 }
 
+bool fits(const Length& length, int64_t number) {
+  return number >= 1 && number <= (length.largest ? length.largest : kLargestDim);
+}
+
 }  // namespace
 
 std::vector<Length> lengths_of(const Plan& plan) {
@@ -89,7 +93,7 @@ Result<Plan> with_lengths(Plan plan, const LengthNumbers& numbers) {
     const auto length = std::ranges::find(lengths, name, &Length::name);
     if (length == lengths.end())
       return refuse("'" + name + "' is no length of this plan, which has " + (known.empty() ? "none" : quoted_list(known)));
-    if (number < 1 || number > (length->largest ? length->largest : kLargestDim))
+    if (!fits(*length, number))
       return refuse(text_of(*length) + (length->largest ? "," : "") + " can't be " + std::to_string(number));
   }
   for (const Length& length : lengths)
@@ -129,7 +133,12 @@ Result<void> GivenLengths::add(const std::vector<Length>& lengths, const std::ve
                                std::span<const int64_t> sizes, const std::string& by) {
   for (size_t i = 0; i < shape.size() && shape.size() == sizes.size(); ++i)
     for (const Length& length : lengths)
-      if (shape[i] == Extent::symbol(length.name)) SHEAF_TRY(add(length.name, sizes[i], by));
+      if (shape[i] == Extent::symbol(length.name)) {
+        if (!fits(length, sizes[i]))
+          return Error(text_of(length) + (length.largest ? "," : "") + " can't be " + std::to_string(sizes[i]) +
+                       ", as it is by " + by);
+        SHEAF_TRY(add(length.name, sizes[i], by));
+      }
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Lengths: sizes besides the batch that a run determines. A plan has them as symbols; numbers take their place before it is bound.
 #pragma once
 
+#include "runtime/base/length.h"
 #include "runtime/plan/plan.h"
 
 #include <map>
@@ -12,14 +13,6 @@ namespace sheaf {
 
 /// Among Plan::requires_: sizes depend on lengths.
 inline constexpr const char* kLengthsFeature = "lengths";
-
-/// Numbers by the lengths that they are for.
-using LengthNumbers = std::map<std::string, int64_t>;
-
-struct Length {
-  std::string name;
-  int64_t largest = 0;  ///< 0: any
-};
 
 /// The lengths of all of the plan's programs, each once, and the largest number that all of them have room for.
 std::vector<Length> lengths_of(const Plan& plan);
@@ -37,7 +30,7 @@ class GivenLengths {
   /// `by` states that the length is `number`: "--length", "input 'tokens'". Error: another one stated another number.
   Result<void> add(const std::string& length, int64_t number, const std::string& by);
   /// Sizes of a tensor whose shape a plan states in its symbols: those that are lengths. What doesn't fit is left to the caller's
-  /// own check of shapes. Errors: as above.
+  /// own check of shapes. Errors: as above; a number below 1 or above the length's largest.
   Result<void> add(const std::vector<Length>& lengths, const std::vector<Extent>& shape, std::span<const int64_t> sizes,
                    const std::string& by);
   LengthNumbers numbers() const;

@@ -2,6 +2,7 @@
 
 #include "runtime/base/exception.h"
 #include "runtime/bind/arena_pool.h"
+#include "runtime/check/lengths.h"
 #include "runtime/session/binding_report.h"
 #include "runtime/session/bound_sizes.h"
 #include "runtime/session/given_tensors.h"
@@ -9,26 +10,58 @@
 
 namespace sheaf {
 
+namespace {
+
+/// A binding, and the plan that it is of.
+struct BoundPlan {
+  std::shared_ptr<const Plan> sized;  ///< the model's with numbers for its lengths; null: it has none
+  std::unique_ptr<Binding> binding;
+};
+
+}  // namespace
+
 struct Session::State {
   State(std::shared_ptr<ModelState> its, std::shared_ptr<const DeviceSet> list, int64_t batch, BindOptions how)
-      : model(std::move(its)), devices(std::move(list)), options(std::move(how)), bound("session", batch, kMostSizes) {
+      : model(std::move(its)),
+        devices(std::move(list)),
+        options(std::move(how)),
+        bound("session", {batch, options.lengths}, kMostSizes) {
     if (!options.arenas) options.arenas = make_arena_pool();  // runs of different sizes take turns
   }
 
   std::shared_ptr<ModelState> model;
   std::shared_ptr<const DeviceSet> devices;
   BindOptions options;
-  BoundSizes<std::unique_ptr<Binding>> bound;
+  BoundSizes<BoundPlan> bound;
 
-  /// Bound to `rows` rows, now if it wasn't before.
-  Result<Binding*> binding_of(int64_t rows) {
-    SHEAF_ASSIGN(auto* found,
-                 bound.of(rows, [&](int64_t size) { return model->bind(model->plan->infer, devices, size, options); }));
-    return found->get();
+  /// Bound to this size, now if it wasn't before.
+  Result<Binding*> binding_of(const BoundSize& size) {
+    SHEAF_ASSIGN(auto* found, bound.of(size, [&](const BoundSize& wanted) { return bind(wanted); }));
+    return found->binding.get();
   }
-  /// For as many rows as `inputs`, which are in order, have.
+  /// For as many rows, and for such lengths, as `inputs`, which are in order, have.
   Result<Binding*> binding_for(std::span<const GivenTensor> inputs) {
-    return binding_of(rows_of(model->inputs, inputs).value_or(bound.batch()));
+    BoundSize size{rows_of(model->inputs, inputs).value_or(bound.batch()), bound.lengths()};
+    if (!model->lengths.empty()) {
+      GivenLengths given;
+      for (size_t i = 0; i < inputs.size(); ++i)
+        SHEAF_TRY(given.add(model->lengths, model->inputs[i].shape, inputs[i].shape, "input '" + model->inputs[i].name + "'"));
+      for (const auto& [length, number] : given.numbers()) size.lengths[length] = number;
+    }
+    return binding_of(size);
+  }
+
+ private:
+  Result<BoundPlan> bind(const BoundSize& size) {
+    BoundPlan made;
+    const Program* program = &model->plan->infer;
+    if (!model->lengths.empty() || !size.lengths.empty()) {
+      SHEAF_ASSIGN(auto sized, with_lengths(*model->plan, size.lengths));
+      made.sized = std::make_shared<const Plan>(std::move(sized));
+      program = &made.sized->infer;
+    }
+    SHEAF_ASSIGN(made.binding, model->bind(*program, devices, size.rows, options, 0, made.sized.get()));
+    return Result<BoundPlan>(std::move(made));
   }
 };
 
@@ -38,13 +71,15 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 int64_t Session::batch() const { return state_->bound.batch(); }
-const Binding& Session::binding() const { return *state_->bound.whole(); }
+const Binding& Session::binding() const { return *state_->bound.whole().binding; }
 const std::vector<int64_t>& Session::input_shape(size_t index) const { return binding().inputs()[index].dims; }
 const std::vector<int64_t>& Session::output_shape(size_t index) const { return binding().outputs()[index].dims; }
 BindingReport Session::report() const { return report_of(binding().info()); }
 
-Result<void> Session::prepare(int64_t rows) try {
-  SHEAF_TRY(state_->binding_of(rows));
+Result<void> Session::prepare(int64_t rows, const LengthNumbers& lengths) try {
+  BoundSize size{rows, state_->bound.lengths()};
+  for (const auto& [length, number] : lengths) size.lengths[length] = number;
+  SHEAF_TRY(state_->binding_of(size));
   return {};
 } catch (...) {
   return error_of_exception();
@@ -61,7 +96,7 @@ Result<std::vector<std::vector<int64_t>>> Session::output_shapes(std::span<const
 }
 
 Result<void> Session::run(std::span<const void* const> inputs, std::span<void* const> outputs, const RunOptions& options) try {
-  return state_->bound.whole()->run(inputs, outputs, &options.print, options.trace.get());
+  return state_->bound.whole().binding->run(inputs, outputs, &options.print, options.trace.get());
 } catch (...) {
   return error_of_exception();
 }
@@ -94,7 +129,7 @@ Result<Session> Model::bind(std::string_view devices, int64_t batch, const BindO
 
 Result<Session> Model::bind(const DeviceList& devices, int64_t batch, const BindOptions& options) const try {
   auto state = std::make_unique<Session::State>(state_, devices.set(), batch, options);
-  SHEAF_TRY(state->binding_of(batch));
+  SHEAF_TRY(state->binding_of({batch, options.lengths}));
   return Session(std::move(state));
 } catch (...) {
   return error_of_exception();
@@ -103,11 +138,13 @@ Result<Session> Model::bind(const DeviceList& devices, int64_t batch, const Bind
 std::shared_ptr<ArenaPool> make_arena_pool() { return std::make_shared<ArenaPool>(); }
 
 Result<std::unique_ptr<Binding>> ModelState::bind(const Program& program, std::shared_ptr<const DeviceSet> devices,
-                                                  int64_t batch, const BindOptions& options, size_t first_outputs) {
-  BindRequest request{plan, program, devices, {}, store, batch, options.fast_numerics, options.explain};
+                                                  int64_t batch, const BindOptions& options, size_t first_outputs,
+                                                  const Plan* sized) {
+  BindRequest request{sized ? *sized : *plan, program, devices, {}, store, batch, options.fast_numerics, options.explain};
   request.arenas = options.arenas;
   request.bytes = options.bytes;
   request.first_outputs = first_outputs;
+  if (sized) request.origin = &plan->infer;
   request.graphs = options.graphs;
   request.deterministic = options.deterministic;
   request.deadline = Seconds(options.deadline_seconds);

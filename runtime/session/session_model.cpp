@@ -1,6 +1,8 @@
 // Models: loading, and what they say of themselves.
 #include "runtime/base/exception.h"
+#include "runtime/base/extent_product.h"
 #include "runtime/base/suggest.h"
+#include "runtime/check/lengths.h"
 #include "runtime/cpu/cpu_device.h"
 #include "sheaf/tensor.h"
 #include "runtime/session/model_state.h"
@@ -13,10 +15,13 @@ std::string described(DType dtype, std::span<const int64_t> shape) {
   return std::string(name_of(dtype)) + " " + shape_text(shape);
 }
 
-ValueInfo describe_value(const Value& value, std::string name) {
+ValueInfo describe_value(const Value& value, std::string name, std::span<const Length> lengths) {
+  const auto is_length = [&](const std::string& symbol) {
+    return std::ranges::find(lengths, symbol, &Length::name) != lengths.end();
+  };
   ValueInfo info{std::move(name), value.dtype, value.shape, -1};
   for (size_t i = 0; i < value.shape.size() && info.batch_dim < 0; ++i) {
-    if (!value.shape[i].is_static()) info.batch_dim = static_cast<int>(i);
+    if (!std::ranges::all_of(symbols_in(value.shape[i]), is_length)) info.batch_dim = static_cast<int>(i);
   }
   return info;
 }
@@ -31,11 +36,13 @@ Result<Model> Model::load(const std::string& file) {
 Result<Model> Model::from_plan(SharedPlan plan) try {
   auto state = std::make_shared<ModelState>(std::move(plan));
   const Plan& made = state->plan;
+  state->lengths = lengths_of(made);
   for (const Value& value : made.infer.values) {
-    if (value.role == Value::input || value.role == Value::target) state->inputs.push_back(describe_value(value, value.name));
+    if (value.role == Value::input || value.role == Value::target)
+      state->inputs.push_back(describe_value(value, value.name, state->lengths));
   }
   for (const Output& output : made.infer.outputs) {
-    state->outputs.push_back(describe_value(made.infer.values[static_cast<size_t>(output.value)], output.name));
+    state->outputs.push_back(describe_value(made.infer.values[static_cast<size_t>(output.value)], output.name, state->lengths));
   }
   for (const Parameter& parameter : made.weights()) {
     state->parameters.push_back({parameter.name, parameter.dtype, parameter.shape, parameter.buffer});
@@ -49,6 +56,7 @@ Result<Model> Model::from_plan(SharedPlan plan) try {
 const std::string& Model::name() const { return state_->plan.name(); }
 const std::vector<ValueInfo>& Model::inputs() const { return state_->inputs; }
 const std::vector<ValueInfo>& Model::outputs() const { return state_->outputs; }
+const std::vector<Length>& Model::lengths() const { return state_->lengths; }
 const std::vector<ParameterInfo>& Model::parameters() const { return state_->parameters; }
 const SharedPlan& Model::plan() const { return state_->plan; }
 

@@ -9,7 +9,7 @@
 namespace sheaf {
 
 struct Trainer::State {
-  State(Model trained, int64_t batch) : model(std::move(trained)), bound("trainer", batch, kMostSizes) {}
+  State(Model trained, int64_t batch) : model(std::move(trained)), bound("trainer", {batch}, kMostSizes) {}
 
   Model model;
   std::shared_ptr<const DeviceSet> devices;

@@ -310,7 +310,8 @@ Result<void> Calls::call_once(const Sized& sized, const Spot& spot) {
   const auto prepared = [&] { return prepare(sized, spot); };
   std::vector<int64_t> sizes = sized.extents;
   sizes.push_back(sized.work);
-  SHEAF_ASSIGN(const auto made, builder_.store().derive(sized.step, refs, sizes, specs, builder_.device(spot.lane), prepared));
+  const Step& step = builder_.context().lasting_step(sized.id);
+  SHEAF_ASSIGN(const auto made, builder_.store().derive(step, refs, sizes, specs, builder_.device(spot.lane), prepared));
   for (size_t i = 0; i < made.size(); ++i) {
     const ValueId value(sized.step.outputs[i]);
     const NodeId node = made[i].node;
