@@ -83,8 +83,9 @@ Result<bool> SimDriver::done(cuda::DriverEvent handle) {
   const auto done = [&] { return event.done >= event.recorded && (!event.time || *event.time <= now()); };
   progress(done);
   if (const auto& reason = refuses_[static_cast<size_t>(event.device)]) return Error("cuEventQuery: " + *reason);
-  if (done()) host_.join(event.clock);
-  return done();
+  const bool answer = done();  // asked once: time goes on between two questions, and only a yes tells the host anything
+  if (answer) host_.join(event.clock);
+  return answer;
 }
 
 Result<bool> SimDriver::done(cuda::Stream handle) {
@@ -94,8 +95,9 @@ Result<bool> SimDriver::done(cuda::Stream handle) {
   const auto done = [&] { return at.queue.empty() && at.time <= now(); };
   progress(done);
   if (const auto& reason = refuses_[static_cast<size_t>(at.device)]) return Error("cuStreamQuery: " + *reason);
-  if (done()) host_.join(at.clock);
-  return done();
+  const bool answer = done();  // as above
+  if (answer) host_.join(at.clock);
+  return answer;
 }
 
 Result<double> SimDriver::elapsed(cuda::DriverEvent from, cuda::DriverEvent to) {
