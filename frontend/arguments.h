@@ -30,7 +30,7 @@ struct ArgumentType {
     sizes,         ///< integer or list of integers → a list
     integers,      ///< list of integers
     factors,       ///< number or list of numbers → a list
-    shape,         ///< list of sizes, which may be empty; an item may be "batch" (then -2) where `choices` has it
+    shape,         ///< list of sizes, which may be empty; an item may be "batch" (then -2) if `choices` has it
     scalar,        ///< number, true or false
     tensor,        ///< scalar, or nested lists of scalars
     numbers,       ///< list of `count` numbers, or of any number of them except 0 if `count` is 0
@@ -43,9 +43,9 @@ struct ArgumentType {
   bool minimum_excluded = false;
   bool maximum_excluded = false;
   bool nullable = false;
-  bool length = false;                 ///< of `integer` and `integers`: a length's name is possible instead of a number
-  size_t count = 0;                    ///< of `numbers`; 0: any number but none
-  std::vector<std::string> choices{};  ///< of `choice`
+  bool length = false;                 ///< for `integer` and `integers`: a length's name is allowed instead of a number
+  size_t count = 0;                    ///< for `numbers`; 0: any number except none
+  std::vector<std::string> choices{};  ///< for `choice`
 };
 
 struct Argument {
@@ -89,7 +89,7 @@ Argument ignored(std::string name, Json fallback = false);
 Argument spatial(std::string name, double minimum, std::optional<Json> fallback = {});
 Argument typed(std::string name, ArgumentType::Kind kind, std::optional<Json> fallback = {});
 Argument nullable(Argument argument);
-/// A length's name is possible too.
+/// Also allows a length's name.
 Argument or_length(Argument argument);
 Argument mended(Argument argument, std::string mend);
 

@@ -6,7 +6,7 @@
 namespace sheaf::frontend {
 
 /// Brings a Constant's arguments into one form: `shape`, and `data` with the elements' bytes in base64, not compressed. Rejects
-/// lists that are no tensor, numbers that the dtype can't hold, and data whose size doesn't match the shape.
+/// lists that aren't a tensor, numbers that the dtype can't hold, and data whose size doesn't match the shape.
 void check_constant(LayerCheck& layer);
 
 }  // namespace sheaf::frontend

@@ -24,7 +24,7 @@ constexpr size_t most_declarations = 1000;
 std::vector<InputDecl> read_declarations(const LocatedNode& map, const std::string& what, const std::vector<InputDecl>& taken,
                                          Problems& problems);
 
-/// A regular expression for lengths' names: letters and `_`, so that none meets a symbol of the compiler's, such as `rows0`.
+/// A regular expression for lengths' names: letters and `_`, so that none clashes with a compiler symbol, such as `rows0`.
 extern const char* const length_pattern;
 
 /// Why `word` can't name a length: "has to consist of letters and '_'", or that it resembles "batch"; empty if it can.
@@ -33,7 +33,7 @@ std::optional<std::string> fault_of_length(const std::string& word);
 /// The lengths in `declarations`, each once and in order.
 std::vector<std::string> lengths_in(const std::vector<InputDecl>& declarations);
 
-/// Each argument of a layer that names a length which none of the model's inputs has becomes a problem.
+/// Adds a problem for each layer argument that names a length no input of the model has.
 void check_lengths(const Model& model, Problems& problems);
 
 }  // namespace sheaf::frontend

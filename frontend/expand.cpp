@@ -53,7 +53,7 @@ void count_values(Graph& graph) {
     if (ref.layer < 0) return;
     Layer& layer = graph.layers[static_cast<size_t>(ref.layer)];
     layer.values = std::max(layer.values, ref.output + 1);
-    // The wrapped layer has as many results as are used of the whole, if its arguments don't give their number.
+    // If the wrapped layer's arguments don't give its number of results, it has as many as are used of the whole.
     if (layer.type == "DataParallel" && layer.body) name_outputs_of_wrapped(*layer.body, layer.values);
   };
   for (const Layer& layer : graph.layers) std::ranges::for_each(layer.inputs, count);

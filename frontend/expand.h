@@ -17,7 +17,7 @@ namespace sheaf::frontend {
 /// "share" entries as written; frontend/share.h ties them once all layers are known.
 struct ShareEntry {
   std::string layer_path;
-  /// Of the layer; if empty, all parameters and buffers of the layer and of those inside it are tied to those of `target`, a
+  /// The layer's own; if empty, all parameters and buffers of the layer and of those inside it are tied to those of `target`, a
   /// layer.
   std::optional<std::string> own;
   TextPlace own_place;
@@ -30,7 +30,7 @@ void name_outputs_of_wrapped(Graph& body, int count);
 
 class Expander {
  public:
-  /// Bounds on the expansion of a small file, and on what is looked up one by one.
+  /// Bounds on the expansion of a small file, and on lists that are searched item by item.
   static constexpr size_t most_layers = 100'000;
   static constexpr int most_outputs = 4096;  // of a layer whose arguments don't determine their number
   static constexpr int deepest = 200;
@@ -74,7 +74,7 @@ class Expander {
     std::map<std::string, int> layer_of;
     std::vector<TextPlace> places;
     std::vector<int> outputs;                    // of each layer; any_number if unknown
-    std::map<std::string, TextPlace> all_names;  // of layers to come as well
+    std::map<std::string, TextPlace> all_names;  // later layers included
     bool inputs_known = true;
   };
 

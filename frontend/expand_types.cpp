@@ -26,7 +26,7 @@ std::string arity_phrase(int least, int most, int step) {
   return std::to_string(least) + (step == 1 && most > least + 1 ? " to " : " or ") + counted(most, "input");
 }
 
-/// JSON that no file contains, all of it at one place.
+/// JSON that no file contains, located at one place.
 LocatedNode located(const Json& json, TextPlace place) {
   LocatedNode node;
   node.place = place;
@@ -132,7 +132,7 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
   return outputs;
 }
 
-/// The layers are where the composed layer is, for messages too.
+/// The layers are placed where the composed layer is, for messages too.
 int Expander::expand_composed(Layer& layer, const LayerType& type, const JsonValue& value, Surroundings inside) {
   const LocatedNode body = located(type.composed(layer.arguments), value.place());
   const JsonValue module{&body, nullptr, {}, {}};

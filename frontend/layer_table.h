@@ -56,8 +56,8 @@ struct LayerType {
   std::function<void(LayerCheck&)> check{};  ///< relations between arguments
   std::function<std::vector<LayerParameter>(const Json& arguments)> parameters{};
   std::string parameter_names{};  ///< the names that `parameters` may give and that can be tied: a regular expression
-  std::string function{};         ///< of a row in ir/ElementFunctions.cpp, whose numbers are the arguments in their order
-  /// Of a layer that consists of others: the module that it is, {"inputs", "layers"}, by its arguments.
+  std::string function{};         ///< a row in ir/ElementFunctions.cpp; its numbers are the arguments in their order
+  /// For a layer composed of others: the module that it is, {"inputs", "layers"}, by its arguments.
   std::function<Json(const Json& arguments)> composed{};
   bool xavier = false;  ///< matrices in it begin with torch.nn.init.xavier_uniform_, whatever layer they belong to
 };

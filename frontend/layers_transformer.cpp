@@ -11,7 +11,7 @@ class Body {
  public:
   explicit Body(Names inputs) : inputs_(std::move(inputs)) {}
 
-  /// Returns the layer's name, which is its value's.
+  /// Returns the layer's name, which is also its value's.
   std::string add(const std::string& name, const std::string& type, const Names& inputs, Json arguments = Json::object()) {
     Json layer = {{"name", name}, {"type", type}, {"inputs", inputs}};
     layer.update(arguments);
@@ -126,7 +126,7 @@ const std::vector<std::pair<const char*, const char*>> kOfEachLayer = {
     {"dropout", "dropout"},         {"activation", "activation"}, {"layer_norm_eps", "layer_norm_eps"},
     {"batch_first", "batch_first"}, {"norm_first", "norm_first"}, {"bias", "bias"}};
 
-/// `masks` pairs those of a layer with the stack's.
+/// `masks` pairs the masks of a layer with those of the stack.
 Json stack(const Json& a, const char* type, const Names& inputs,
            const std::vector<std::pair<const char*, const char*>>& flags) {
   Body body(inputs);

@@ -48,7 +48,7 @@ struct Layer {
   int values = 1;                            ///< how many of its values are named: all up to the last named one
   std::optional<DeviceRef> device;           ///< own, or inherited from the innermost container that has one
   std::map<std::string, std::string> share;  ///< own parameter ("weight") → full name of the one that it is tied to
-  bool trainable = true;                     ///< false: its own parameters are buffers, as it or a container says
+  bool trainable = true;                     ///< false if it or a container says so: its own parameters are buffers
   bool checkpoint = false;      ///< training computes its activations once more in the backward pass instead of keeping them
   bool xavier = false;          ///< its matrices begin with torch.nn.init.xavier_uniform_
   std::unique_ptr<Graph> body;  ///< Sequential, DataParallel, modules, layers composed of others

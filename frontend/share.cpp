@@ -23,7 +23,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-/// The single-parameter entries that tie all of a layer's parameters to another layer's. Constants have numbers of their own.
+/// The single-parameter entries that tie all of a layer's parameters to another layer's. Constants keep their own numbers.
 std::vector<ShareEntry> taken_apart(const ShareEntry& whole, const std::map<std::string, OwnedParameter>& parameters,
                                     Problems& problems) {
   std::vector<ShareEntry> entries;

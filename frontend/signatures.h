@@ -26,7 +26,7 @@ const std::vector<Signature>& optimizers();
 const std::vector<Signature>& schedules();
 const std::vector<std::string>& metrics();
 
-/// What "loss_scale" takes where it isn't a number: torch.amp.GradScaler's arguments.
+/// The arguments of a "loss_scale" that isn't a number: torch.amp.GradScaler's.
 const std::vector<Argument>& loss_scale_arguments();
 
 /// Checks {"type": NAME, arguments…} against `table`; returns the canonical object {"type", every argument}, or nothing with

@@ -27,7 +27,7 @@ std::vector<std::string> outputs_and_targets(const Model& model, const Training&
   return names;
 }
 
-/// Unless the loss takes none, by its type or by its "inputs".
+/// True unless the loss takes no targets, by its type or by its "inputs".
 bool needs_targets(const LocatedNode& training) {
   const LocatedMember* loss = training.find("loss");
   if (!loss || loss->value.kind != NodeKind::object) return true;
@@ -110,7 +110,7 @@ void read_optimizer(const LocatedNode& node, const Graph* graph, Training& train
 
 std::optional<Json> read_schedule(const LocatedNode& node, bool whole, Problems& problems);
 
-/// The schedules that take turns: one more than the milestones, at each of which the next one begins.
+/// The schedules that take turns: one more than the milestones; the next one begins at each milestone.
 bool read_schedulers(const LocatedNode& node, Json& sequence, Problems& problems) {
   const LocatedMember* entry = node.find("schedulers");
   if (!entry || entry->value.kind != NodeKind::array || entry->value.items.empty()) {
@@ -135,7 +135,7 @@ bool read_schedulers(const LocatedNode& node, Json& sequence, Problems& problems
   return complete;
 }
 
-/// `whole`: not one of a sequence, whose 'interval' is the sequence's own.
+/// `whole`: false for a schedule in a sequence; the sequence has the 'interval'.
 std::optional<Json> read_schedule(const LocatedNode& node, bool whole, Problems& problems) {
   const LocatedMember* type = node.kind == NodeKind::object ? node.find("type") : nullptr;
   const bool sequence = type && type->value.kind == NodeKind::string && type->value.string == "SequentialLR";
@@ -192,7 +192,7 @@ void check_monitor(const LocatedMember& entry, const Training& training, Problem
   }
 }
 
-/// A number: the scale for good. An object: one that adapts.
+/// A number is a constant scale, an object one that adapts.
 void read_loss_scale(const LocatedNode& node, Training& training, Problems& problems) {
   const JsonValue value{&node, nullptr, {}, {}};
   if (node.kind == NodeKind::object) {

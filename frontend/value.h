@@ -16,7 +16,7 @@ struct JsonValue {
   const LocatedNode* node = nullptr;  ///< null: unknown (a required parameter of a module that is never used)
   const Scope* scope = nullptr;
   TextPlace use;            ///< of the "$name" that stands for the value
-  std::string parameter{};  ///< that name, "$" included; empty if the value stands where it is used
+  std::string parameter{};  ///< that name, "$" included; empty if the value is written where it is used
 
   bool known() const { return node != nullptr; }
   bool is(LocatedNode::Kind kind) const { return node && node->kind == kind; }

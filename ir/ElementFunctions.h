@@ -1,5 +1,5 @@
-// Functions of one element of each operand, one row each: the value and the derivatives. nn.map is any of them by name, so a
-// new one is a row here and a row of layers (frontend/layers_activation.cpp, layers_elementwise.cpp).
+// Functions of one element of each operand, one row each: the value and the derivatives. nn.map takes any of them by name, so a
+// new one needs a row here and a row of layers (frontend/layers_activation.cpp, layers_elementwise.cpp).
 #pragma once
 
 #include "ir/ScalarExpression.h"
@@ -30,7 +30,7 @@ struct ElementFunction {
   unsigned operands;
   Of of;
   Slope slope;           ///< null: 0 wherever a derivative exists
-  unsigned numbers = 0;  ///< its own; if the last operand is a number, there is one more for it
+  unsigned numbers = 0;  ///< how many of its own; if the last operand is a number, there is one more for it
   Takes takes = floats;
   bool boolean = false;                         ///< the result is a bool, whatever the operands are; else it has their type
   bool wide = false;                            ///< computed in f32 by torch.autocast

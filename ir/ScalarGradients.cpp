@@ -11,7 +11,7 @@ using arith::CmpFPredicate;
 
 namespace {
 
-/// Where a gradient's second term is 0 to the last bit anyway, this keeps 0 · inf out of it. NaN stays.
+/// Keeps 0 · inf out of a gradient's second term, which is 0 to the last bit beyond the limit anyway. NaN stays.
 Value within(OpBuilder& b, Location loc, Value x, double limit) { return hardtanh(b, loc, x, -limit, limit); }
 
 Value one_minus(OpBuilder& b, Location loc, Value x) { return sub(b, loc, constant(b, loc, 1), x); }

@@ -30,7 +30,7 @@ Expression small_asin(Expression s, Expression z) {
   return polynomial(z, {4.2163199048e-2, 2.4181311049e-2, 4.5470025998e-2, 7.4953002686e-2, 1.6666752422e-1}) * z * s + s;
 }
 
-/// Of x ≥ 0.
+/// For x ≥ 0.
 Expression positive_atan(Expression x) {
   Expression steep = x > 2.414213562373095, middle = x > 0.4142135623730950;  // tan 3π/8, tan π/8
   Expression from = select(steep, x.number(kHalfPi), select(middle, x.number(kHalfPi / 2), x.number(0)));
@@ -59,7 +59,7 @@ Expression atan(Expression x) { return with_sign_of(x, positive_atan(absolute(x)
 Expression atan2(Expression y, Expression x) {
   Expression height = absolute(y), width = absolute(x), steep = height > width;
   Expression small = select(steep, width, height), large = select(steep, height, width);
-  // Neither zeros nor infinities have a quotient.
+  // The quotient of two zeros, or of two infinities, is undefined.
   Expression slope = select(large == 0.0, 0, select(small == std::numeric_limits<double>::infinity(), 1, small / large));
   Expression angle = positive_atan(slope);
   angle = select(steep, kHalfPi - angle, angle);
@@ -69,7 +69,7 @@ Expression atan2(Expression y, Expression x) {
 
 Expression sinh(Expression x) {
   Expression size = absolute(x), e = expm1(size), root = exp(size * 0.5);
-  // Beyond, e^-x is less than half a rounding of e^x, which may overflow where its half doesn't.
+  // Beyond 20, e^-x is less than half a rounding of e^x, which may overflow although its half doesn't.
   Expression y = select(size > 20.0, root * 0.5 * root, (e + e / (e + 1.0)) * 0.5);
   return with_sign_of(x, y);
 }

@@ -107,7 +107,7 @@ Value cast(OpBuilder& b, Location loc, Value x, bool from_unsigned, Type to, boo
 }
 
 Value philox_word(OpBuilder& b, Location loc, Value seed, Value position, Value step, uint32_t stream) {
-  // Words are in the lower halves of i64s, with anything above, so vectors need no packing between products and sums.
+  // Words are in the lower halves of i64s, with arbitrary upper halves, so vectors need no packing between products and sums.
   auto constant = [&](uint64_t value) -> Value {
     return b.create<arith::ConstantOp>(loc, b.getIntegerAttr(b.getI64Type(), llvm::APInt(64, value)));
   };

@@ -103,10 +103,10 @@ Value rmsprop_direction(OpBuilder& b, Location loc, Value g, Value v, Value a, d
 /// RMSprop's new momentum_buffer: momentum · buffer + direction.
 Value rmsprop_momentum(OpBuilder& b, Location loc, Value buffer, Value direction, double momentum);
 
-// Loss scaling: torch.amp.GradScaler's. `nonfinite` is the number of the gradients' elements that aren't finite, `tracker` that
-// of steps without an overflow since the scale changed; both, like the scale, f32.
+// Loss scaling: torch.amp.GradScaler's. `nonfinite` is the number of the gradients' elements that aren't finite, `tracker` the
+// number of steps without an overflow since the scale changed; both are f32, like the scale.
 
-/// `then` where any element isn't finite, to the bit; else `otherwise`.
+/// `then`, to the bit, if any element isn't finite; else `otherwise`.
 Value after_overflow(OpBuilder& b, Location loc, Value nonfinite, Value then, Value otherwise);
 /// The next step's scale, and tracker.
 Value next_loss_scale(OpBuilder& b, Location loc, Value scale, Value tracker, Value nonfinite, double growth, double backoff,

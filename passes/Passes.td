@@ -62,8 +62,8 @@ def NnInlineRegions : Pass<"nn-inline-regions", "::mlir::func::FuncOp"> {
 def NnWarnMixing : Pass<"nn-warn-mixing", "::mlir::func::FuncOp"> {
   let summary = "Warns of layers in a parallel region that mix the rows that the region splits";
   let description = [{
-    Each replica takes a mean over the batch, say, over its own chunk. DataParallel is defined so, but this is
-    seldom intended. Each op's split rule says where a cut dimension goes.
+    Each replica takes a mean over the batch, say, over its own chunk. DataParallel is defined this way, but it is seldom
+    intended. Each op's split rule says where a cut dimension goes.
   }];
 }
 
@@ -94,8 +94,8 @@ def DistPartition : Pass<"dist-partition", "::mlir::ModuleOp"> {
 def DistSimplify : Pass<"dist-simplify", "::mlir::ModuleOp"> {
   let summary = "Removes movements that change nothing";
   let description = [{
-    A gather that is scattered again in the same chunks over the same devices disappears, and with it the second
-    group; equal movements become one; unused values go.
+    A gather that is scattered again in the same chunks over the same devices disappears, together with the second group; equal
+    movements become one; unused values are removed.
   }];
 }
 
@@ -170,8 +170,8 @@ def DistShardState : Pass<"dist-shard-state", "::mlir::func::FuncOp"> {
 def DistShardParameters : Pass<"dist-shard-parameters", "::mlir::func::FuncOp"> {
   let summary = "Parameters and the optimiser's state live in shares, one on each replica: strategy `fully_sharded`";
   let description = [{
-    As `dist-shard-state`, and the parameter's home is its shares too: each `parallel_apply` that uses it, of the forward and of
-    the backward pass, has an `all_gather` of its own, so that the values gathered for one are dropped before the other.
+    As in `dist-shard-state`, and the parameters live in shares too: each `parallel_apply` that uses one, in the forward and in
+    the backward pass, has its own `all_gather`, so that the values gathered for one are dropped before the other.
 
     ```mlir
     %w = dist.replicate %home {reason = "…"} : <tensor<4xf32>, #dist.device<0>> -> <tensor<4xf32>, #dist.replicated<@net>>
@@ -207,8 +207,8 @@ def DistAccumulate : Pass<"dist-accumulate", "::mlir::ModuleOp"> {
 def NnLowerLayers : Pass<"nn-lower-layers", "::mlir::func::FuncOp"> {
   let summary = "Lowers layers that neither a library nor a single kernel computes";
   let description = [{
-    MultiheadAttention becomes linear layers, matrix products and a softmax; inputs without a batch dimension get
-    one; a mean over non-adjacent dimensions is taken one by one; dropout and identity go. Slices, splits, borders, resampling,
+    MultiheadAttention becomes linear layers, matrix products and a softmax; inputs without a batch dimension get one; a mean
+    over non-adjacent dimensions is taken one by one; dropout and identity are removed. Slices, splits, borders, resampling,
     variances, and layers over one or three spatial dimensions become ops that have kernels or library calls.
   }];
   let options = [Option<"keepAttention", "keep-attention", "bool", "false",

@@ -115,7 +115,7 @@ void build_caller_pipeline(OpPassManager& passes, const PipelineOptions& options
 }
 
 void build_training_lowering_pipeline(OpPassManager& passes) {
-  // What was kept whole until its dual was built.
+  // Lowers what was kept whole until its dual was built.
   passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
   // Without nn-fold-batch-norm: statistics are the batch's own.
   passes.addNestedPass<func::FuncOp>(createNnFuseLibrary());

@@ -14,7 +14,7 @@ printf 'building %s/ … ' "$dir"
 run() {
   "$@" >>"$log" 2>&1 && return
   printf 'failed\n'
-  # Everything from the first failed command on; a compiler says what is wrong there.
+  # Prints everything from the first failed command on, where a compiler's messages are.
   awk '/^FAILED:|CMake Error|^ninja: error/ { on = 1 } on' "$log" | head -n 80 >&2
   echo "the whole log: $log" >&2
   exit 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, checks the formatting, builds, and runs the tests; ends with ctest's summary.
-#   tools/check.sh         all tests but those labelled `long`: each case of what others look at a few of, and builds of copies
+#   tools/check.sh         all tests except those labelled `long`: every case where others take a few, and builds of copies
 #   tools/check.sh --all   every test; also in the AddressSanitizer + UBSan build, and those not long in the ThreadSanitizer build;
 #                          and what tools/tidy.sh checks
 set -euo pipefail
@@ -12,7 +12,7 @@ case ${1:-} in
   *) echo "usage: tools/check.sh [--all]" >&2; exit 2 ;;
 esac
 
-# Runs a preset's tests: only ctest's closing summary where all is well, all it said otherwise.
+# Runs a preset's tests: prints only ctest's closing summary if all pass, all its output otherwise.
 run_tests() {  # PRESET DIR [CTEST_OPTION…]
   local preset=$1 log=$2/tests.log
   printf 'testing %s/\n' "$2"
@@ -29,9 +29,9 @@ tools/format.sh --check
 tools/build.sh default
 if $all; then
   tools/tidy.sh
-  # The runtime under ThreadSanitizer runs plans that the compiler just built makes.
+  # The runtime under ThreadSanitizer runs plans made by the compiler just built.
   tools/build.sh tsan
-  run_tests tsan build-tsan -LE '^long$'  # these look at more data; threads meet in the others as they do here
+  run_tests tsan build-tsan -LE '^long$'  # these look at more data; their threads meet as in the others
   tools/build.sh asan
   run_tests asan build-asan
   run_tests default build

@@ -6,7 +6,8 @@
 
 namespace sheaf {
 
-/// Runs what `arguments` say (`train …`, `eval …`, `bench …`, `estimate …`, `devices …`, `--version`, or else those of `run`) and returns the exit status.
+/// Runs the verb that `arguments` begin with (`train …`, `eval …`, `bench …`, `estimate …`, `devices …`, `--version`), or else
+/// `run` with them, and returns the exit status.
 int runtime_verb(std::vector<std::string> arguments);
 
 }  // namespace sheaf

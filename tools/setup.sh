@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what tools/packages.txt lists and this machine lacks, through apt, and, where the CUDA toolkit is, unpacks
+# Installs what tools/packages.txt lists and this machine lacks, through apt, and, if the CUDA toolkit is there, unpacks
 # cudnn-frontend's headers (PyPI) into .packages/; silent if nothing is missing.
 #   tools/setup.sh            install (as root, or with sudo)
 #   tools/setup.sh --missing  only print what is missing; exit 1 if anything is
@@ -30,7 +30,7 @@ missing() {
   done < <(cat "${lists[@]}")
 }
 
-# The headers alone: a wheel is a zip file, and nothing of it is run. The version is the one that the graphs were tried with.
+# Only the headers: a wheel is a zip file, and nothing of it is run. The version is the one that the graphs were tried with.
 cudnn_frontend=1.23.0
 unpack_cudnn_frontend() {
   local target=.packages/cudnn-frontend wheel
@@ -88,7 +88,7 @@ echo "setup: installing ${wanted[*]}"
 apt() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=3 "$@" >>"$log" 2>&1
 }
-# An update that fails for one of several sources is no reason to stop: the install says what is wanting.
+# An update that fails for one of several sources is no reason to stop: the install reports what is missing.
 apt update || echo "setup: apt-get update reported a problem" >&2
 if ! apt install -y --no-install-recommends "${wanted[@]}"; then
   tail -n 40 "$log" >&2

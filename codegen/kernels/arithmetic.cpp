@@ -33,7 +33,7 @@ bool is_arithmetic(Operation& op) {
               arith::BitcastOp>(op);
 }
 
-/// What `body` does to one element; it is emitted into a block that is thrown away.
+/// The operations that `body` does on one element; it is emitted into a block that is thrown away.
 double count(MLIRContext& context, const ScalarBody& body, const std::vector<DType>& scalars, size_t coordinates) {
   if (!body) return 0;
   Block block;
@@ -96,7 +96,7 @@ std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const LookupSpec& spec
 }
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const CumSumSpec&) { return {{1, 0}}; }
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const ArgExtremumSpec&) { return {{1, 0}}; }
-/// Of each alpha three exponentials, a logarithm, and what is around them; backwards also those of the gradient.
+/// Three exponentials, a logarithm and the arithmetic around them for each alpha; backwards also those of the gradient.
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext&, const CtcSpec& spec) {
   return {{spec.backward ? 18.0 : 12.0, spec.backward ? 5 : 5}};
 }

@@ -56,8 +56,8 @@ class Copy {
   void inner(Offsets at, Value low, Value high);
   /// The GPU form, if the number of elements is linear: one element is an item of the range.
   std::optional<KernelUse> by_elements();
-  /// Which neighbouring items take tiles of the transposed loop and the last, so that both layouts' cache lines are used while
-  /// they are cached.
+  /// Neighbouring items take tiles of the transposed loop and the last, so that both layouts' cache lines are used while they
+  /// are cached.
   KernelUse by_tiles(const Extent& outer, llvm::ArrayRef<size_t> others);
   Value tile_end(Value first, Value end) {
     return e_.builder.create<arith::MinUIOp>(e_.loc, e_.add(first, e_.constant(tile)), end);

@@ -1,5 +1,5 @@
 // Connectionist temporal classification (Graves et al., 2006), forwards and backwards in logarithms: an item for each row. The
-// states of a row are its labels with a blank before, between and behind them.
+// states of a row are its labels with a blank before, between and after them.
 #include "codegen/kernels/builders.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -60,7 +60,7 @@ class Row {
     return plus(b_.create<math::LogOp>(e_.loc, sum), base);
   }
 
-  /// The class of a state, as an index. A label that is no class is class 0, and its log probability NaN.
+  /// The class of a state, as an index. A label that isn't a class counts as class 0, with NaN as its log probability.
   Value label(Value state) { return choose(good(state), any_label(state), e_.constant(0)); }
   Value differ(Value state, Value other) { return compare(arith::CmpIPredicate::ne, any_label(state), any_label(other)); }
   Value place(Value step, Value of_class) {
@@ -76,7 +76,7 @@ class Row {
   }
   Value alpha(Value step, Value state) { return e_.load(buffers_.alphas, alpha_place(step, state)); }
 
-  /// The loss, from the last step's alphas. Without steps, only no labels are possible.
+  /// The loss, from the last step's alphas. Without steps, only an empty target is possible.
   Value negative_log_likelihood() {
     Value last = down(steps, 1), zero = e_.constant(0), has_labels = below(zero, count);
     Value end = alpha(last, down(states, 1)), before = choose(has_labels, alpha(last, down(states, 2)), e_.f32(kNever));
@@ -85,7 +85,7 @@ class Row {
     found = choose(below(zero, steps), found, without);
     return choose(wrong_, e_.f32(std::nan("")), found);
   }
-  /// What a mean multiplies the row's loss by: 1 / its labels, of which it has at least one.
+  /// The factor of the row's loss in a mean: 1 / the number of its labels, taken to be at least one.
   Value factor() {
     if (!spec_.by_length) return e_.f32(1);
     Value least = b_.create<arith::MaxSIOp>(e_.loc, count, e_.constant(1));
@@ -160,7 +160,7 @@ void backwards(Emitter& e, const CtcSpec& spec, const Buffers& buffers, int dy, 
       Value at = row.place(t, c);
       e.store(dx, at, row.choose(inside, row.times(g, row.exp(e.load(buffers.x, at))), e.f32(0)));
     });
-    // Each state needs what those behind it had a step later, and is replaced after it was read.
+    // Each state needs the values that the states after it had a step later, and is replaced only after it was read.
     e.sequential(zero, reached, 1, [&](Value s) {
       auto later = [&](Value allowed, Value state) {
         Value safe = row.choose(allowed, state, s);

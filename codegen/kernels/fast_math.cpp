@@ -1,8 +1,9 @@
 // Pass sheaf-fast-math: lets LLVM vectorise sums and fuse multiply-adds.
 //
-// A GPU's kernel over elements stands in its text several times: as vectors, as the elements after the last whole vector, and
-// again in K_many; a row by vectors has each loop's body for every element of a vector. LLVM hoists and folds in each differently, so if it were free to reassociate, an element's bits would depend on
-// where in its tensor it lies, and a share of a parameter would be updated otherwise than the whole. Such kernels get no reassoc.
+// A GPU kernel over elements appears several times in its text: for vectors, for the elements after the last whole vector, and
+// again in K_many; a kernel over rows by vectors has each loop's body for every element of a vector. LLVM hoists and folds
+// differently in each, so if it were free to reassociate, an element's bits would depend on its position in the tensor, and a
+// share of a parameter would be updated differently from the whole. Such kernels get no reassoc.
 #include "codegen/kernels/passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,8 +30,8 @@ struct FastMathPass : PassWrapper<FastMathPass, OperationPass<func::FuncOp>> {
     auto flags = arith::FastMathFlagsAttr::get(&getContext(),
                                                getOperation()->hasAttr(repeated_attribute) ? given : given | Flags::reassoc);
     getOperation()->walk([&](arith::ArithFastMathInterface op) {
-      // A body that must not be reordered says so with flags of its own, such as contract alone. On conversions between widths
-      // the attribute is optional and has no effect.
+      // A body that must not be reordered sets its own flags, such as only contract. On conversions between widths the
+      // attribute is optional and has no effect.
       auto present = op.getFastMathFlagsAttr();
       if (present && present.getValue() == Flags::none) op->setAttr(op.getFastMathAttrName(), flags);
     });

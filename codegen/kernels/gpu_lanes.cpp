@@ -35,7 +35,8 @@ Lanes::Lanes(OpBuilder& builder, func::FuncOp function, const GpuSchedule& sched
 Value Lanes::i32(int64_t value) { return builder_.create<arith::ConstantIntOp>(loc_, value, 32); }
 Value Lanes::constant(int64_t value) { return builder_.create<arith::ConstantIndexOp>(loc_, value); }
 
-/// A block's barrier is for whole warps. Where a warp has several lanes of an item, which leave its loops at different times, they meet first.
+/// A block's barrier takes whole warps. If a warp has several lanes of an item, which leave its loops at different times, they
+/// meet first.
 void Lanes::barrier() {
   if (schedule_.columns && schedule_.block / schedule_.lanes < warp)
     builder_.create<NVVM::SyncWarpOp>(loc_, i32(schedule_.block >= warp ? -1 : (int64_t{1} << schedule_.block) - 1));
@@ -127,7 +128,7 @@ void Lanes::among_rows(MutableArrayRef<Value> values, Combination combination) {
   barrier();
 }
 
-/// Memory for so many values of a type.
+/// Memory for `count` values of a type.
 Value Lanes::shared(Type element, int64_t count) {
   auto type = MemRefType::get({count}, element, MemRefLayoutAttrInterface(), builder_.getI64IntegerAttr(shared_space));
   std::string name;

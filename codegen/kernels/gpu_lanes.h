@@ -11,7 +11,7 @@ namespace sheaf::kernels {
 /// call it together; if an item has more than one warp, all threads of the block do.
 class Lanes {
  public:
-  /// `thread`: the index of the calling one in its block. Shared memory is declared next to `function`.
+  /// `thread`: the calling thread's index in its block. Shared memory is declared next to `function`.
   Lanes(mlir::OpBuilder& builder, mlir::func::FuncOp function, const GpuSchedule& schedule, mlir::Value thread);
 
   mlir::Value lane() const { return lane_; }
@@ -20,7 +20,7 @@ class Lanes {
 
   using Combination = llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>;
   mlir::Value combine(mlir::Value value, Combination combination);
-  /// The same for values of as many neighbouring columns: an item is then that many.
+  /// The same for the values of neighbouring columns that together are an item.
   void combine(llvm::MutableArrayRef<mlir::Value> values, Combination combination);
 
  private:

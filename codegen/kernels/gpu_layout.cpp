@@ -50,7 +50,7 @@ GpuSchedule columns_by_vectors(GpuSchedule schedule, int width) {
   constexpr int64_t block = 512, enough = 132 * 1024;  // threads: of a block, which may have 128 registers each; of the device
   schedule.width = schedule.each = width;
   const int64_t vectors = llvm::divideCeil(schedule.across, int64_t{width});
-  // 64 bytes of a row for neighbouring threads; where columns are few, 32, so that there are more blocks.
+  // 64 bytes of a row for neighbouring threads; 32 if there are few columns, so that there are more blocks.
   const int64_t side_by_side = std::min<int64_t>(vectors < 128 ? 2 : 4, power_of_two(vectors));
   const int64_t room = std::min(block / side_by_side, power_of_two(enough / vectors));
   schedule.lanes = static_cast<int>(std::clamp(power_of_two(schedule.size / 8), int64_t{1}, room));

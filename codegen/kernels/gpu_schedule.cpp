@@ -79,8 +79,8 @@ FailureOr<GpuSchedule> Scheduled::replace() {
   return schedule_;
 }
 
-/// What a thread does together: enough to keep an H200's memory busy, which needs 3.5 MB in flight: 26 bytes for each of the 1024 threads that
-/// a multiprocessor keeps if they have 64 registers.
+/// How much a thread does at once: enough to keep an H200's memory busy. That takes 3.5 MB in flight: 26 bytes for each of the
+/// 1024 threads that a multiprocessor keeps if they have 64 registers.
 void Scheduled::decide(scf::ParallelOp loop) {
   constexpr int64_t in_flight = 32, least = 16;  // bytes
   vectors_ = Vectors::widest(loop, schedule_);
@@ -153,7 +153,7 @@ Value Scheduled::load(Value address, Type type) {
   return b_.create<LLVM::LoadOp>(loc_, type, b_.create<LLVM::IntToPtrOp>(loc_, pointer, address));
 }
 
-/// A memref of which only the address is known or needed.
+/// A memref with only its address known or needed.
 Value Scheduled::memref_at(Value address, MemRefType type) {
   auto pointer = LLVM::LLVMPointerType::get(b_.getContext(), global_space);
   Type i64 = b_.getI64Type(), one = LLVM::LLVMArrayType::get(i64, 1);

@@ -17,10 +17,10 @@ struct GpuSchedule {
   int block = 256;  ///< threads
   int lanes = 1;
   bool columns = false;
-  int64_t size = 1;    ///< iterations of an item's loops, about
-  int64_t across = 1;  ///< with columns: items, about
+  int64_t size = 1;    ///< approximate number of iterations of an item's loops
+  int64_t across = 1;  ///< with columns: approximate number of items
   // What share_out() decides:
-  int each = 1;   ///< items that a thread does together: with one lane an item, or columns
+  int each = 1;   ///< items that a thread does together, if an item has one lane; or columns
   int width = 1;  ///< neighbouring items or iterations that a thread reads and writes as a vector (gpu_vectors.h)
 
   int items() const { return block / lanes * each; }
@@ -30,15 +30,16 @@ struct GpuSchedule {
 GpuSchedule gpu_rows(const Extent& size);
 /// For `columns` adjacent items, with loops of `size` iterations over strided elements.
 GpuSchedule gpu_columns(const Extent& columns, const Extent& size);
-/// The same kernel's, whose items' loops (or, with columns, whose items) go by vectors of `width` elements.
+/// The schedule of the same kernel if its items' loops (or, with columns, its items) go by vectors of `width` elements.
 GpuSchedule rows_by_vectors(GpuSchedule schedule, int width);
 GpuSchedule columns_by_vectors(GpuSchedule schedule, int width);
 
 /// On a kernel's argument, an index: the power of two up to 16 that it is a multiple of.
 inline constexpr llvm::StringLiteral multiple_attribute = "sheaf.multiple";
 
-/// Makes a kernel's GPU entries in its place, by the schedule in its attributes: `K` and, if marked `many`, `K_many` (docs/cuda.md). What a
-/// thread does together is decided here, once for both. An error is reported on the operation that can't be shared out.
+/// Replaces a kernel by its GPU entries, according to the schedule in its attributes: `K` and, if marked `many`, `K_many`
+/// (docs/cuda.md). How much a thread does at once is decided here, once for both. An error is reported on the operation that
+/// can't be shared out.
 mlir::FailureOr<GpuSchedule> share_out(mlir::func::FuncOp kernel);
 
 }  // namespace sheaf::kernels

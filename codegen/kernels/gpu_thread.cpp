@@ -35,7 +35,7 @@ void ThreadBody::range(scf::ParallelOp loop, Value work) {
   if (vectors_ && schedule_.columns) return columns_by_vectors(loop, work, first, step);
   if (vectors_ && vectors_->along() == Vectors::Along::items) return range_by_vectors(loop, work, first, step);
   if (schedule_.each > 1) return range_by_several(loop, work, first, step);
-  // With columns, all threads of a block meet at barriers, so threads beyond the range come along.
+  // With columns, all threads of a block meet at barriers, so threads beyond the range take part.
   const bool together = schedule_.columns && schedule_.lanes > 1;
   auto steps = b_.create<scf::ForOp>(loc_, together ? first : add(first, lanes_.item()), work, step);
   OpBuilder::InsertionGuard guard(b_);

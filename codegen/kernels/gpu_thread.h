@@ -10,7 +10,7 @@
 
 namespace sheaf::kernels {
 
-/// What a register of 32 bits says, as an index.
+/// The value of a 32-bit register, as an index.
 template <typename Register>
 mlir::Value register_number(mlir::OpBuilder& builder, mlir::Location loc) {
   mlir::Value narrow = builder.create<Register>(loc, builder.getI32Type());
@@ -21,17 +21,17 @@ mlir::Value register_number(mlir::OpBuilder& builder, mlir::Location loc) {
 /// Longer ones have enough to do while they wait for memory.
 bool can_go_abreast(mlir::Block& body, int most);
 
-/// Emits it. The kernel's one outermost scf.parallel, over its range, becomes a loop over a grid's blocks. An item's lanes
-/// share the loops and reductions directly within it (or within sequential loops, which all lanes execute); deeper loops run
-/// within each thread. Work done once for an item is computed by all of its lanes and stored by one.
+/// Emits a thread's code. The kernel's one outermost scf.parallel, over its range, becomes a loop over a grid's blocks. An
+/// item's lanes share the loops and reductions directly within it (or within sequential loops, which all lanes execute); deeper
+/// loops run within each thread. Work done once for an item is computed by all of its lanes and stored by one.
 class ThreadBody {
  public:
-  /// `vectors`: those of the kernel's loop, if it goes by any. `map`: the counterparts in `function` of the kernel's arguments, except for
-  /// its range.
+  /// `vectors`: the vectors of the kernel's loop, if it has any. `map`: the counterparts in `function` of the kernel's
+  /// arguments, except for its range.
   ThreadBody(mlir::OpBuilder& builder, mlir::func::FuncOp function, const GpuSchedule& schedule, const Vectors* vectors,
              mlir::IRMapping map);
 
-  /// All of [0, work): `loop` is the kernel's.
+  /// Emits all of [0, work); `loop` is the kernel's.
   void range(mlir::scf::ParallelOp loop, mlir::Value work);
   /// The code before and after that loop: every thread computes it, since it runs once per kernel.
   void around(mlir::Operation& op);
@@ -51,14 +51,14 @@ class ThreadBody {
   void range_by_several(mlir::scf::ParallelOp loop, mlir::Value work, mlir::Value first, mlir::Value step);
   void range_by_vectors(mlir::scf::ParallelOp loop, mlir::Value work, mlir::Value first, mlir::Value step);
   void columns_by_vectors(mlir::scf::ParallelOp loop, mlir::Value work, mlir::Value first, mlir::Value step);
-  /// A loop within an item, by vectors; `each`: what the values from outside of it are, then also its results.
+  /// A loop within an item, by vectors; `each` maps the values from outside the loop, then also its results.
   void loop_by_vectors(mlir::scf::ParallelOp op, Each& each);
   mlir::Value vectors_together(mlir::scf::ParallelOp op, mlir::Value low, mlir::Value high, int count, const Each& outside,
                                llvm::SmallVector<mlir::Value>& sums);
   mlir::Value several_at_a_time(mlir::scf::ParallelOp op, mlir::Value low, mlir::Value high,
                                 llvm::SmallVector<mlir::Value>& sums);
-  /// The body of a parallel loop for several iterations, operation by operation, loads before stores. Returns what its values
-  /// became for each.
+  /// The body of a parallel loop for several iterations, operation by operation, loads before stores. Returns the mapping of
+  /// its values for each iteration.
   llvm::SmallVector<mlir::IRMapping> abreast(mlir::Block& from, mlir::ValueRange indices);
   int64_t iterations(mlir::scf::ParallelOp op) const;
   int64_t stride() const;

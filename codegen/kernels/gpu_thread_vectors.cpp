@@ -1,4 +1,4 @@
-// What a thread does by vectors of neighbouring elements.
+// A GPU thread's work on vectors of neighbouring elements.
 #include "codegen/kernels/gpu_thread.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -62,8 +62,8 @@ void ThreadBody::range_by_vectors(scf::ParallelOp loop, Value work, Value first,
   block(*loop.getBody(), /*shared=*/false);
 }
 
-/// The range is whole vectors: each is an item, whose columns are summed side by side. If threads share it they meet at barriers, so those
-/// beyond the range come along.
+/// The range is whole vectors: each is an item, whose columns are summed side by side. If threads share an item, they meet at
+/// barriers, so those beyond the range take part.
 void ThreadBody::columns_by_vectors(scf::ParallelOp loop, Value work, Value first, Value step) {
   const bool together = schedule_.lanes > 1;
   Value mine = b_.create<arith::MulIOp>(loc_, lanes_.item(), constant(schedule_.width));
@@ -107,7 +107,7 @@ void ThreadBody::loop_by_vectors(scf::ParallelOp op, Each& each) {
   low =
       add(low, columns ? lanes_.lane() : b_.create<arith::MulIOp>(loc_, lanes_.lane(), constant(schedule_.width)).getResult());
   if (exists_) high = b_.create<arith::SelectOp>(loc_, exists_, high, low);
-  SmallVector<Value> sums;  // of each result: those of a vector's elements
+  SmallVector<Value> sums;  // for each result: the sums of a vector's elements
   for (Value none : op.getInitVals()) sums.append(width, each.front().lookupOrDefault(none));
   const int64_t bytes = std::max<int64_t>(vectors_->bytes_read(*op.getBody()), 1);
   int together = static_cast<int>(std::clamp<int64_t>(in_flight / bytes, 1, most));
@@ -132,8 +132,8 @@ void ThreadBody::loop_by_vectors(scf::ParallelOp op, Each& each) {
 /// How far apart a thread's successive vectors begin in a loop within an item.
 int64_t ThreadBody::stride() const { return int64_t{schedule_.lanes} * (schedule_.columns ? 1 : schedule_.width); }
 
-/// A thread's vectors from `low` on, `count` at a time: all are read before anything is computed, and they are added in their order. Returns the
-/// first of those left over.
+/// A thread's vectors from `low` on, `count` at a time: all are read before anything is computed, and they are added in their
+/// order. Returns the first vector left over.
 Value ThreadBody::vectors_together(scf::ParallelOp op, Value low, Value high, int count, const Each& outside,
                                    SmallVector<Value>& sums) {
   auto reduce = cast<scf::ReduceOp>(op.getBody()->getTerminator());

@@ -72,7 +72,7 @@ void VectorBody::compute_element(Part& part, size_t element) {
 }
 
 void VectorBody::compute(llvm::function_ref<void(size_t, size_t)> done) {
-  // Element by element: what lives at the same time is little more than what was read and will be written.
+  // Element by element, so that little more is live at a time than what was read and will be written.
   for (auto [vector, part] : llvm::enumerate(parts_))
     for (size_t element = 0; element < part.each.size(); ++element) {
       compute_element(part, element);

@@ -7,7 +7,7 @@
 
 namespace sheaf::kernels {
 
-/// What became of values, for each element of a vector.
+/// Mappings of values, one for each element of a vector.
 using Each = llvm::SmallVector<mlir::IRMapping>;
 
 /// Emits operations for several vectors side by side: all that they read, then what is computed, then what is written.
@@ -16,10 +16,10 @@ class VectorBody {
   VectorBody(mlir::OpBuilder& builder, mlir::Location loc, const Vectors& vectors)
       : b_(builder), loc_(loc), vectors_(vectors) {}
 
-  /// Takes on one more vector, for which `each` has the values from before, and gets those of `ops`. What it computes is written only if
-  /// `inside`, where given.
+  /// Adds a vector: `each` maps the values from before `ops`, and gets those of `ops`. Its results are written only if `inside`
+  /// holds, where given.
   void read(llvm::ArrayRef<mlir::Operation*> ops, Each& each, mlir::Value inside = {});
-  /// `done`: what to do as soon as a vector's element is there.
+  /// Calls `done` as soon as a vector's element is computed.
   void compute(llvm::function_ref<void(size_t vector, size_t element)> done = {});
   void write();
 

@@ -17,7 +17,7 @@ constexpr int64_t most_in_32_bits = std::numeric_limits<int32_t>::max();
 
 int64_t bytes_of(Type type) { return type.getIntOrFloatBitWidth() / 8; }
 
-/// A kernel's buffer, as against a table or scratch memory.
+/// A kernel's buffer, as opposed to a table or scratch memory.
 bool is_buffer(Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   return isa<BlockArgument>(memref) && type.getElementType().isIntOrFloat() &&
@@ -81,7 +81,7 @@ bool Vectors::around(Block& block) {
   return true;
 }
 
-/// A column's loop over rows: each is the same row for all neighbours.
+/// A column's loop over rows: an iteration is the same row for all neighbours.
 bool Vectors::nested(scf::ParallelOp loop) {
   if (!columns_ || along_ != Along::items || isa<scf::ParallelOp>(loop->getParentOp()->getParentOp())) return false;
   for (Value bound : {loop.getLowerBound()[0], loop.getUpperBound()[0]})
@@ -107,7 +107,7 @@ bool Vectors::body(Block& block) {
     }
     if (!access(op, block, scattered)) return false;
   }
-  // Without a vector among the loads, neighbouring threads had better read neighbouring elements.
+  // Without a vector among the loads, neighbouring threads should read neighbouring elements.
   return bytes_read_[&block] > 0 || !scattered;
 }
 
@@ -131,7 +131,7 @@ bool Vectors::access(Operation& op, Block& block, bool& scattered) {
 bool Vectors::divides_index(Operation& op) const {
   if (!isa<arith::DivUIOp, arith::RemUIOp>(op) || !indices_.contains(op.getOperand(0))) return false;
   if (std::optional<int64_t> by = getConstantIntValue(op.getOperand(1))) return *by <= most_in_32_bits;
-  // What a run knows is looked at before the loop.
+  // Divisors known only at run time are checked before the loop.
   return along_ == Along::items && op.getOperand(1).getParentBlock() != op.getBlock();
 }
 

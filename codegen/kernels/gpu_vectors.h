@@ -10,8 +10,8 @@
 
 namespace sheaf::kernels {
 
-/// The work of a kernel's loop for `width` neighbouring items, or of the loops within an item for as many neighbouring iterations, the first
-/// of which is at a multiple of `width`.
+/// The work of a kernel's loop for `width` neighbouring items, or of the loops within an item for `width` neighbouring
+/// iterations; the first is at a multiple of `width`.
 class Vectors {
  public:
   enum class Along {
@@ -25,21 +25,21 @@ class Vectors {
     any,
   };
 
-  /// The widest vectors for this kernel's loop, of which an access takes at most 16 bytes for the narrowest type; nothing if a store, or
-  /// the loads that go along with it, aren't of neighbours.
+  /// The widest vectors for this kernel's loop with accesses of at most 16 bytes for the narrowest type; nothing if a store, or
+  /// the loads that go along with it, don't access neighbours.
   static std::optional<Vectors> widest(mlir::scf::ParallelOp loop, const GpuSchedule& schedule);
 
   int width() const { return width_; }
   Along along() const { return along_; }
-  /// Bytes that one of them reads in a loop's body.
+  /// Bytes that one vector reads in a loop's body.
   int64_t bytes_read(mlir::Block& body) const { return bytes_read_.lookup(&body); }
 
   Place place(mlir::Value value) const;
   /// Whether it is a load or store of a whole vector.
   bool whole(mlir::Operation& op) const;
-  /// A division of an index by what isn't larger than the range: in 32 bits where the range has no more.
+  /// Whether it divides an index by a number that isn't larger than the range: in 32 bits if the range fits into them.
   bool divides(mlir::Operation& op) const { return divisions_.contains(&op); }
-  /// The divisors that only a run knows; nothing if nothing is divided.
+  /// The divisors known only at run time; nothing if nothing is divided.
   std::optional<llvm::SmallVector<mlir::Value>> divisors() const;
 
  private:

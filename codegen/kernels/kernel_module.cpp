@@ -104,7 +104,7 @@ int64_t multiple_of(const Extent& extent) {
   return multiple;
 }
 
-/// What is known of a kernel's arguments behind its buffers: its range's end and its extents.
+/// The known multiples of a kernel's arguments after its buffers: its range's end and its extents.
 std::vector<int64_t> known_multiples(const KernelUse& use, const GpuSchedule& schedule) {
   std::vector<int64_t> multiples{1, schedule.columns ? multiple_of(use.gpu_work) : 1};
   for (const Extent& extent : use.extents) multiples.push_back(multiple_of(extent));

@@ -22,9 +22,10 @@ inline constexpr llvm::StringLiteral schedule_attribute = "gpu_schedule";
 inline constexpr llvm::StringLiteral many_attribute = "many";
 /// On the function made from it: the number of threads of a block.
 inline constexpr llvm::StringLiteral block_attribute = "gpu_block";
-/// On one whose text has the kernel's elements several times.
+/// On such a function, if its text contains the kernel's elements several times.
 inline constexpr llvm::StringLiteral repeated_attribute = "gpu_repeated";
-/// On one whose threads access memory by vectors: how many blocks a multiprocessor keeps at least, which limits the registers of a thread.
+/// On such a function, if its threads access memory by vectors: the least number of blocks that a multiprocessor keeps, which
+/// limits the registers of a thread.
 inline constexpr llvm::StringLiteral resident_attribute = "gpu_resident";
 /// NVPTX's number of global memory.
 inline constexpr int64_t global_space = 1;
@@ -45,7 +46,7 @@ std::unique_ptr<mlir::Pass> create_kernel_entry_pass();
 /// On a module: kernels with a schedule become the functions that a GPU's threads run, `K` and, if marked `many`, `K_many`
 /// (docs/cuda.md), with NVVM's thread numbers, shuffles and barriers.
 std::unique_ptr<mlir::Pass> create_gpu_schedule_pass();
-/// On a module in the LLVM dialect: such functions become entries of PTX.
+/// On a module in the LLVM dialect: these functions become PTX entries.
 std::unique_ptr<mlir::Pass> create_ptx_entry_pass();
 
 /// Registers all of the above with MLIR's pass registry, for sheaf-opt.

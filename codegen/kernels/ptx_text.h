@@ -17,7 +17,7 @@ class PtxText {
   explicit PtxText(mlir::ModuleOp module);
   ~PtxText();
   PtxText(const PtxText&) = delete;
-  /// Waits for it.
+  /// Waits for the text.
   Result<std::string> take();
 
  private:

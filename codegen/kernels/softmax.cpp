@@ -164,7 +164,7 @@ Result<KernelUse> Softmax::build() {
   e_.start();
   KernelUse use;
   // In row order each element is read for the last time before it is written. Columns share scratch memory, so their loops do
-  // have dependences, which in-place kernels are said not to have.
+  // have dependences, which in-place kernels are declared not to have.
   if (!inner_ && spec_.x.dtype == DType::float32) {
     e_.allow_in_place(x_, y_);
     use.in_place.emplace_back(0, 0);

@@ -1,5 +1,5 @@
-// The order of the elements along a dimension: a heapsort of positions, in the output, by element and then by position. So
-// the result is that of a stable sort, and no memory besides is needed.
+// The order of the elements along a dimension: a heapsort of positions, in the output, by element and then by position. The
+// result is thus that of a stable sort, and no extra memory is needed.
 #include "codegen/kernels/line.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -206,15 +206,15 @@ struct CumSumSpec {
 
 /// torch's ctc_loss of each row, x being log probabilities [steps, rows, classes] and the targets [rows, labels]. A length or
 /// label out of range makes the row's loss NaN. Buffers: x, targets, input lengths, target lengths; losses [rows], alphas
-/// [rows, steps, 2 · labels + 1]. With `backward`: dy [rows], x, targets, both lengths, alphas; dx, betas [rows, 2 · labels + 1],
-/// which nobody needs afterwards.
+/// [rows, steps, 2 · labels + 1]. With `backward`: dy [rows], x, targets, both lengths, alphas; dx, betas
+/// [rows, 2 · labels + 1], which aren't needed afterwards.
 struct CtcSpec {
   std::string name = "ctc_loss";
   std::string description;
   Operand x;
   DType target = DType::int64, input_length = DType::int64, target_length = DType::int64;
   int64_t labels = 0, blank = 0;
-  bool zero_infinity = false;  ///< a row without a way to its labels counts as 0
+  bool zero_infinity = false;  ///< a row that can't produce its labels counts as 0
   bool by_length = false;      ///< each row's loss is divided by its number of labels
   bool backward = false;
 };
@@ -259,8 +259,8 @@ struct ArgSortSpec {
   bool descending = false;
 };
 
-/// y = x [outer, entries, inner], except that y[o, index[o, j, i], i] = source[o, j, i] (or `value`, of float32), in order of j;
-/// with `add` the source is added. Sources without an entry are left out. Buffers: index [outer, count, inner], x, source?;
+/// y = x [outer, entries, inner], except that y[o, index[o, j, i], i] = source[o, j, i] (or `value`, of float32), in order of
+/// j; with `add` the source is added. Sources without an entry are left out. Buffers: index [outer, count, inner], x, source?;
 /// y, status (EmbeddingSpec's).
 struct ScatterSpec {
   std::string name = "scatter";

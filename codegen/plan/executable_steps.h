@@ -14,7 +14,8 @@ class ExecutableSteps : public StepSource {
  private:
   Result<void> add_library_call(ProgramBuilder& program, mlir::Operation& op, const Place& place);
   Result<void> add_kernel(ProgramBuilder& program, mlir::Operation& op, const Place& place);
-  /// A second kernel for a step that reads a gradient which libraries may round to the type of a layer's operands (attribute `narrow`).
+  /// A second kernel for a step that reads a gradient which libraries may round to the type of a layer's operands
+  /// (attribute `narrow`).
   Result<void> add_narrow_kernel(const ProgramBuilder& program, mlir::Operation& op, const kernels::KernelUse& use,
                                  llvm::ArrayRef<mlir::Value> operands, Step& step);
 

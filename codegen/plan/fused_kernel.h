@@ -13,7 +13,8 @@ struct NarrowOperand {
   DType dtype = DType::bfloat16;
 };
 
-/// The kernel of a fused group; `operands` are the tensors that it reads, in its order. `narrow`: of an element-wise chain.
+/// The kernel of a fused group; `operands` are the tensors that it reads, in its order. `narrow`: only for an element-wise
+/// chain.
 Result<kernels::KernelUse> fused_kernel(kernels::KernelModule& module, nn::FusedOp fused, const ir::ShapeAnalysis& shapes,
                                         std::vector<mlir::Value>& operands, const NarrowOperand* narrow = nullptr);
 

@@ -14,7 +14,7 @@ Result<void> LayerSteps::add_steps(ProgramBuilder& program, Operation& op, const
   Step step = program.step_for(op, place);
   auto type = op.getAttrOfType<StringAttr>(nn::kType);
   step.type = StringRef(type ? type.getValue() : op.getName().stripDialect()).lower();
-  // Movements have the names of data movement to themselves: torch.gather is no gather.
+  // The names of movements are reserved for data movement: torch.gather isn't a gather.
   if (const auto same = op_from_name(step.type); same && moves(*same)) step.type = op.getName().stripDialect().str();
   step.attributes = nn::attributes_of(op);
   step.roles = nn::operand_roles(op);

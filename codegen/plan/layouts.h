@@ -22,14 +22,14 @@ class LayoutAnalysis {
  private:
   void visit_region(mlir::Operation& apply, int region);
   void visit(mlir::Operation& op, int region);
-  /// From a replica's rows the op computes something other than the same part of its result for all rows.
+  /// Whether the op computes, from a replica's rows, something other than the same part of its result for all rows.
   bool mixes(mlir::Operation& op, int region);
   bool mixes_fused(mlir::Operation& fused, int region);
-  /// The dimension that differs between the replicas of `region`; nothing if none, several or not all of it does.
+  /// The dimension that differs between the replicas of `region`; nothing if none or several do, or only part of one.
   std::optional<int64_t> cut(mlir::Value value, int region) const;
-  /// A sum over the replicas is requested: so is a sum of each of its terms.
+  /// `value` is summed over the replicas, so each of its terms is too.
   void make_partial(mlir::Value value);
-  /// A body's arguments are the op's operands.
+  /// Gives a body's arguments the layouts of the op's operands.
   void enter(mlir::Operation& op);
 
   const ir::ShapeAnalysis& shapes_;

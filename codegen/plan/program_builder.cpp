@@ -120,7 +120,7 @@ Step ProgramBuilder::step_for(Operation& op, const Place& place) {
 }
 
 void ProgramBuilder::add(Step step) {
-  // What a length determines isn't kept with the weights: there would be one for every number.
+  // Values whose size depends on a length aren't kept with the weights: there would be one for every number.
   const auto has_length = [&](const Extent& size) {
     const std::vector<std::string> symbols = symbols_in(size);
     return llvm::any_of(shapes_.symbols(), [&](const sheaf::Symbol& symbol) {

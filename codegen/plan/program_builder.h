@@ -46,8 +46,8 @@ class ProgramBuilder {
   /// A step at `op`: layer, fused layers, reason and `once` are filled in.
   Step step_for(mlir::Operation& op, const Place& place);
   void add(Step step);
-  /// The type of the operands of which a library sums `value` up in float32: a gradient of a weight, or its sum over replicas. Empty: it is
-  /// something else, or the operands are float32 too.
+  /// The operands' type, if a library sums `value` up in float32: a gradient of a weight, or its sum over replicas. Empty if it
+  /// is something else, or the operands are float32 too.
   std::optional<DType> summed_from(int value) const;
   /// A kernel of the program that does the same as `kernel`, in the same place and with the same operands; null if there is
   /// none.

@@ -106,7 +106,7 @@ void Importer::describe(StringRef role, StringRef name, bool constant) {
   argument_attributes_.push_back(builder_.getDictionaryAttr(attributes));
 }
 
-/// On the last argument.
+/// Adds to the last argument's attributes.
 void Importer::state_sizes(const frontend::InputDecl& input) {
   SmallVector<mlir::Attribute> sizes;
   for (const Extent& size : input.shape) sizes.push_back(builder_.getStringAttr(to_string(size)));

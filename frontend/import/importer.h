@@ -39,11 +39,11 @@ class Importer {
  private:
   std::vector<mlir::Value> import_graph(const Graph& graph, std::vector<mlir::Value> inputs);
   std::vector<mlir::Value> import_layer(const Layer& layer, const std::vector<mlir::Value>& inputs);
-  /// As the layer's type has it, checkpoint or not.
+  /// Imports a layer by its type, whether it is a checkpoint or not.
   std::vector<mlir::Value> import_type(const Layer& layer, const std::vector<mlir::Value>& inputs);
   std::vector<mlir::Value> import_data_parallel(const Layer& layer, const std::vector<mlir::Value>& inputs);
   std::vector<mlir::Value> declare_inputs(const std::vector<frontend::InputDecl>& inputs, llvm::StringRef role);
-  /// States which size of an input is which, and its lengths as the program's.
+  /// States what each size of an input is, and makes its lengths the program's.
   void state_sizes(const frontend::InputDecl& input);
   /// The loss on the model's values and the targets.
   mlir::Value import_loss(const std::vector<mlir::Value>& inputs, const std::vector<mlir::Value>& outputs,

@@ -7,7 +7,7 @@ using namespace mlir;
 namespace sheaf::import {
 namespace {
 
-/// A length's size is -1, and named beside it.
+/// A size that is a length becomes -1, with its name beside it.
 Values build_reshape(const Context& c) {
   SmallVector<int64_t> sizes;
   SmallVector<StringRef> named;
@@ -50,7 +50,7 @@ Values build_conv_transpose(const Context& c) {
 }
 
 Values build_batch_norm(const Context& c) {
-  // Without running statistics it uses the batch's own, in inference too.
+  // Without running statistics the layer uses the batch's own, in inference too.
   if (!c.argument("track_running_stats").get<bool>())
     return {c.several<nn::BatchNormTrainOp>(3, c.x(), c.parameter("weight"), c.parameter("bias"), c.number("eps"),
                                             DictionaryAttr())[0]};

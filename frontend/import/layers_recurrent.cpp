@@ -43,7 +43,7 @@ Values build_layer_by_layer(const Context& c, unsigned states, Build build) {
     x = made[0];
     for (unsigned s = 0; s < states; ++s) ends[s].push_back(made[s + 1]);
     if (i + 1 == layers) break;
-    // Each has a name of its own, and with it its own mask.
+    // Each dropout has its own name, and so its own mask.
     mlir::Location loc = c.importer.location(c.layer, c.layer.path + ".dropout" + std::to_string(i));
     x = c.importer.make<nn::DropoutOp>(loc, element, 1u, x, c.number("dropout"), mlir::StringAttr(), IntegerAttr())
             ->getResult(0);
@@ -72,7 +72,7 @@ Values build_lstm(const Context& c) {
                                          c.flag("batch_first"), c.flag("bias"));
   return results;
 }
-/// A layer with one state; `own` are its op's further attributes.
+/// A layer with one state; `own` are its op's additional attributes.
 template <typename Op, typename... Own>
 Values build_one_state(const Context& c, Own... own) {
   if (drops_between_layers(c))

@@ -7,8 +7,8 @@
 
 namespace sheaf::ir {
 
-/// The values of a dist program that an update reads from the backward pass, and those they were added up, cast or moved from
-/// there. None in a program without updates.
+/// The values that a dist program's updates read from the backward pass, and the values of the backward pass from which those
+/// were added up, cast or moved. Empty for a program without updates.
 llvm::DenseSet<mlir::Value> parameter_gradients(mlir::Operation* function);
 
 }  // namespace sheaf::ir

@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace sheaf::ir {
 
-/// The rule; `alone` is the answer for another value.
+/// The rule of depends_on_parameters_alone(); `alone` answers it for the values that `value` is computed from.
 static bool from_operands(mlir::Value value, llvm::function_ref<bool(mlir::Value)> alone) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation* parent = argument.getOwner()->getParentOp();

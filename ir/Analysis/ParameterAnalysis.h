@@ -6,12 +6,12 @@
 
 namespace sheaf::ir {
 
-/// Answers so far. Each holds while its value exists.
+/// The answers so far. Each is valid while its value exists.
 using KnownValues = llvm::DenseMap<mlir::Value, bool>;
 
 /// Whether `value` (in a dist program, or in the body of an apply) is a parameter, a buffer, or computed from such values by
-/// ops without side effects. Asked in the program's order with one `known`, all queries together take time linear in the
-/// program's length.
+/// ops without side effects. Queries in the program's order that share one `known` take, in total, time linear in the program's
+/// length.
 bool depends_on_parameters_alone(mlir::Value value, KnownValues& known);
 
 }  // namespace sheaf::ir

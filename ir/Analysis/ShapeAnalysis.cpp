@@ -157,7 +157,7 @@ LogicalResult ShapeAnalysis::visit(Operation& op) {
   return success();
 }
 
-/// Split sizes are cut, sizes that were split are put together; all others stay.
+/// Cuts the sizes to be split, joins those that were split, and keeps all others.
 LogicalResult ShapeAnalysis::visit_movement(Operation& op) {
   auto split_of = [](mlir::Value value) {
     return dyn_cast<dist::SplitAttr>(cast<dist::PlacedType>(value.getType()).getLayout());
@@ -216,7 +216,7 @@ LogicalResult ShapeAnalysis::visit_data_parallel(Operation& op) {
   return success();
 }
 
-/// Bodies that see their operation's inputs unchanged.
+/// The body sees the operation's inputs unchanged.
 LogicalResult ShapeAnalysis::visit_apply(Operation& op) {
   Block& body = op.getRegion(0).front();
   for (auto [input, argument] : llvm::zip(op.getOperands(), body.getArguments())) set(argument, of(input));

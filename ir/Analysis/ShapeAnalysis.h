@@ -9,8 +9,9 @@
 namespace sheaf::ir {
 
 /// Computes every value's shape in terms of the program's symbols, starting with the function's arguments: a `?` of an argument
-/// is `batch` unless `nn.extents` says otherwise; `nn.lengths` lists the symbols that are no numbers of rows. Works on nn programs (nn.data_parallel) and on dist programs (scatter,
-/// gather, apply, parallel_apply) alike. If a size cannot be expressed, or shapes don't fit, it emits an error at the op.
+/// is `batch` unless `nn.extents` says otherwise; `nn.lengths` lists the symbols that don't count rows. Works on nn programs
+/// (nn.data_parallel) and on dist programs (scatter, gather, apply, parallel_apply) alike. If a size cannot be expressed, or
+/// shapes don't fit, it emits an error at the op.
 class ShapeAnalysis {
  public:
   /// With `refine_types`, results and body arguments get the types of their shapes, and lengths the largest numbers that the
@@ -38,9 +39,9 @@ class ShapeAnalysis {
   std::string symbol_for(sheaf::Symbol::Kind kind, int region, const Extent& of);
   int region_of_group(mlir::Operation& op, llvm::StringRef group);
   const sheaf::Symbol& symbol_named(const std::string& name) const;
-  /// Whether a size is in lengths alone.
+  /// Whether a size is open, but depends only on lengths.
   bool lacks_rows(const Extent& size) const;
-  /// A slice of a fixed size to a length: the size is the most that the length can be.
+  /// If `op` slices a fixed size to a length, notes that size as the largest number that the length can be.
   void note_largest(mlir::Operation& op);
   void set(mlir::Value value, TensorShape shape);
 

@@ -15,7 +15,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace sheaf::dist {
-// sheaf has a Location and a Value of its own (runtime/); in here the names are MLIR's.
+// sheaf has its own Location and Value (runtime/); here the names are MLIR's.
 using mlir::Location;
 using mlir::Value;
 }  // namespace sheaf::dist

@@ -65,7 +65,7 @@ def Dist_LocalAttr : Dist_Layout<"Local", "local"> {
 
 def Dist_ShardedAttr : Dist_Layout<"Sharded", "sharded"> {
   let summary = "the elements, flattened, in equal runs over the replicas of the group, the last one shorter";
-  let description = "The tensor of the type is the whole; a replica has its run of it, and works on it element by element.";
+  let description = "The type's tensor is the whole; a replica has its run of it, and works on that element by element.";
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$group);
   let assemblyFormat = "`<` $group `>`";
 }
@@ -74,8 +74,8 @@ def Dist_PlacedType : TypeDef<Dist_Dialect, "Placed"> {
   let mnemonic = "tensor";
   let summary = "a tensor and where it lives";
   let description = [{
-    `!dist.tensor<tensor<?x10xf32>, #dist.split<@net, 0>>`. The tensor is the one that a device sees: for split,
-    a chunk. For sharded it is the whole.
+    `!dist.tensor<tensor<?x10xf32>, #dist.split<@net, 0>>`. The tensor is what one device sees: for split, a chunk; but for
+    sharded it is the whole.
   }];
   let parameters = (ins "::mlir::RankedTensorType":$tensor, "::mlir::Attribute":$layout);
   let assemblyFormat = "`<` $tensor `,` $layout `>`";

@@ -192,7 +192,7 @@ LogicalResult ParallelApplyOp::verify() {
     if (isa<ShardedAttr>(layout) && origin != kShares)
       return emitOpError("gives ") << output.getType()
                                    << ", but doesn't compute it only from shares and values that all replicas have";
-    // A number that each replica counts in its shares is a summand; that such a sum exists, the plan's checker knows (adds_parts).
+    // A number that each replica counts in its shares is a summand; the plan's checker knows that it is one (adds_parts).
     const bool summand =
         isa<PartialAttr>(layout) && origin == kShares && cast<PlacedType>(output.getType()).getTensor().getRank() == 0;
     if (!isa<ShardedAttr>(layout) && (origin & kShares) && !summand)

@@ -30,8 +30,8 @@ class Dist_MoveOp<string mnemonic, dag attributes = (ins)> : Op<Dist_Dialect, mn
 def Dist_ScatterOp : Op<Dist_Dialect, "scatter", [Pure]> {
   let summary = "cuts a value along the dimension of its result's layout: chunk i goes to replica i (torch.chunk)";
   let description = [{
-    With `like`, a split value, the chunks have its chunks' sizes, so that a gather's gradient goes back to its replicas. A
-    vector scattered like 0-dimensional values gives each replica its element.
+    With `like`, a split value, the chunks have the sizes of its chunks, so that a gather's gradient goes back to its replicas.
+    A vector scattered like 0-dimensional values gives each replica its element.
   }];
   let arguments = (ins Dist_PlacedType:$input, Optional<Dist_PlacedType>:$like, StrAttr:$reason);
   let results = (outs Dist_PlacedType:$output);
@@ -86,9 +86,9 @@ def Dist_ApplyOp : Dist_ApplyBase<"apply", (ins AnyAttr:$place)> {
 def Dist_ParallelApplyOp : Dist_ApplyBase<"parallel_apply", (ins FlatSymbolRefAttr:$group)> {
   let summary = "runs its body once for each replica of a group";
   let description = [{
-    Inputs are split over the group, replicated or local to its replicas; outputs are split, partial or local, or replicated
-    if they are computed only from replicated inputs. The body sees one replica's tensors. From sharded inputs, and replicated
-    ones, it makes sharded outputs; each replica computes only the elements of its run.
+    Inputs are split over the group, replicated or local to its replicas; outputs are split, partial or local, or replicated if
+    they are computed only from replicated inputs. The body sees one replica's tensors. Sharded inputs, with replicated ones,
+    give sharded outputs; each replica computes only the elements of its run.
   }];
   let assemblyFormat = "$group `(` $inputs `)` attr-dict `:` functional-type(operands, results) $body";
 }

@@ -7,7 +7,7 @@ using namespace mlir;
 namespace sheaf::nn {
 namespace {
 
-/// Large enough for a matrix product to run as fast as one over all of them.
+/// Large enough for a matrix product to run as fast as one over all queries.
 constexpr int64_t kQueries = 256;
 constexpr int64_t kMostParts = 64;
 

@@ -5,8 +5,8 @@
 
 namespace sheaf::nn {
 
-/// What a query doesn't see. Integers in `attn` hide where they are 0 or, with `inverted`, where they are not; those in
-/// `padding` where they are not.
+/// The positions that a query doesn't see. Integers in `attn` hide positions where they are 0 or, with `inverted`, where they
+/// aren't; integers in `padding` hide positions where they aren't 0.
 struct Masks {
   Value attn, padding;
   bool inverted = false, causal = false;

@@ -13,7 +13,7 @@ SmallVector<int64_t> broadcast_sizes(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   SmallVector<int64_t> sizes(a);
   size_t offset = a.size() - b.size();
   for (size_t i = 0; i < b.size(); ++i) {
-    // A known size says more than an unknown one.
+    // Prefer a known size to an unknown one.
     bool take = b[i] != 1 && (a[offset + i] == 1 || ShapedType::isDynamic(a[offset + i]));
     if (take) sizes[offset + i] = b[i];
   }

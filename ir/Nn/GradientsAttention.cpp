@@ -19,8 +19,8 @@ Value joined(GradientBuilder& gradients, ArrayRef<Value> parts, int64_t dim) {
 
 }  // namespace
 
-/// P is the weights of the rows of queries at hand: dV = Pᵀ · dY, dS = P · (dP - Σ dP · P) where dP = dY · Vᵀ, dQ = s · dS · K,
-/// dK = s · dSᵀ · Q (Dao et al. 2022, appendix B).
+/// With P the weights of the current rows of queries: dV = Pᵀ · dY, dS = P · (dP - Σ dP · P) where dP = dY · Vᵀ, dQ = s · dS ·
+/// K, dK = s · dSᵀ · Q (Dao et al. 2022, appendix B).
 void AttentionOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   Value q = gradients.forward(getQuery()), k = gradients.forward(getKey()), v = gradients.forward(getValue());
   Value mask = getMask() ? gradients.forward(getMask()) : Value();

@@ -6,7 +6,7 @@ using namespace sheaf::nn;
 
 namespace {
 
-/// Whether an op is still as the model has it: fusion, which runs after differentiation, adds to it.
+/// Whether an op is still as in the model: fusion, which runs after differentiation, adds to it.
 template <typename Op>
 bool is_plain(Op op) {
   bool fused = static_cast<bool>(op.getActivation());
@@ -138,7 +138,7 @@ void MatMulOp::buildGradient(GradientBuilder& gradients, ValueRange results, Mut
   if (!gradients.needed(1u)) return;
   Value a = as_matrix(gradients.forward(getA()), true);
   if (rank(getB()) == 2 && rank(a) > 2 && !ta) {
-    // One matrix for all of a's: the sum over them is part of one product.
+    // All of a's matrices share b, so one product includes the sum over them.
     auto flat = [&](Value x) {
       ArrayRef<int64_t> shape = GradientBuilder::type(x).getShape();
       int64_t rows = 1;

@@ -22,7 +22,7 @@ void IndexSelectOp::buildGradient(GradientBuilder& gradients, ValueRange results
 void GatherElementsOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   if (gradients.needed(1u)) operands[1] = looked_up_gradient<GatherElementsBackwardOp>(gradients, *this, results[0]);
 }
-/// What is overwritten has no gradient; each source's is that of the place it was written to, as in PyTorch.
+/// Overwritten elements have no gradient; a source element's gradient is that of the place it was written to, as in PyTorch.
 void ScatterElementsOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   Value dy = results[0];
   if (gradients.needed(1u))

@@ -55,7 +55,7 @@ void LayerNormOp::buildGradient(GradientBuilder& gradients, ValueRange results, 
   operands[0] = normalized.gradient_of_x(gradients, getWeight() ? gradients.mul(dy, gradients.forward(getWeight())) : dy);
 }
 
-/// y = (x - mean) · s · weight + bias along dimension 1, with s = 1 / √(var + eps) and all of them given. Statistics have no
+/// y = (x - mean) · s · weight + bias along dimension 1, with s = 1 / √(var + eps) and the statistics given. They have no
 /// gradient.
 void BatchNormOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   Value dy = results[0];

@@ -83,7 +83,7 @@ static Value padded(GradientBuilder& gradients, Operation* op, Value part, int64
                                attributes.getI64IntegerAttr(x.getDimSize(dim)), /*value=*/FloatAttr());
 }
 
-/// Inserts `step` - 1 zeros after each entry of `part` along `dim` except the last, by padding a dimension of their own.
+/// Inserts `step` - 1 zeros after each entry of `part` along `dim` except the last, by padding an extra dimension.
 static Value spread(GradientBuilder& gradients, Value part, int64_t dim, int64_t step) {
   SmallVector<int64_t> shape(gradients.type(part).getShape()), apart = shape;
   const int64_t count = shape[dim];
@@ -143,7 +143,7 @@ SHEAF_GRADIENT(ConcatOp) {
 SHEAF_GRADIENT(IdentityOp) {
   if (gradients.needed(0u)) operands[0] = results[0];
 }
-/// Only the sizes of the further inputs are used.
+/// Only the sizes of the other inputs are used.
 SHEAF_GRADIENT(PrintOp) {
   if (gradients.needed(0u)) operands[0] = results[0];
 }

@@ -36,7 +36,7 @@ SHEAF_GRADIENT(LstmTrainOp) {
 
 namespace {
 
-/// The same for a layer with one state; `own` are its further attributes.
+/// The same for a layer with one state; `own` are its additional attributes.
 template <typename Dual>
 void one_state_gradient(auto op, GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands, auto... own) {
   auto forward = [&](Value value) { return value ? gradients.forward(value) : Value(); };

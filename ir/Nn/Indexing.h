@@ -15,7 +15,7 @@ Range resolved(StridedSliceOp op, int64_t size);
 /// The sizes of all parts of a dimension of `size` entries.
 llvm::SmallVector<int64_t> part_sizes(SplitOp op, int64_t size);
 
-/// What comes before and after a dimension's entries.
+/// How many entries come before and after a dimension's own.
 struct Margin {
   int64_t before = 0, after = 0;
 };

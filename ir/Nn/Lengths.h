@@ -6,8 +6,8 @@
 
 namespace sheaf::nn {
 
-/// On a program: its lengths, each with its largest number, 0 if it has none. On a slice: the length that it ends at. On a reshape:
-/// for each size the length that it is, or an empty string.
+/// On a program: its lengths, each with its largest number, 0 if it has none. On a slice: the length at which it ends. On a
+/// reshape: the length that each size is, or an empty string.
 inline constexpr llvm::StringLiteral kLengths = "nn.lengths", kLength = "nn.length", kNamedSizes = "nn.named_sizes";
 
 }  // namespace sheaf::nn

@@ -9,7 +9,7 @@ namespace sheaf::nn {
 /// mixes the parts. SplitOpInterface gives it for result 0; further results may have their rows elsewhere.
 std::optional<int64_t> split_result_dim(mlir::OpOperand& operand, unsigned result, int64_t dim);
 
-/// On a function that nn-warn-mixing has warned of: one of its regions mixes what it splits.
+/// On a function that nn-warn-mixing has warned about: one of its regions mixes what it splits.
 inline constexpr llvm::StringLiteral kMixesRows = "nn.mixes_rows";
 
 }  // namespace sheaf::nn

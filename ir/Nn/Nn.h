@@ -16,7 +16,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace sheaf::nn {
-// sheaf has a Location and a Value of its own (runtime/); in here the names are MLIR's.
+// sheaf has its own Location and Value (runtime/); here the names are MLIR's.
 using mlir::Location;
 using mlir::Value;
 }  // namespace sheaf::nn
@@ -44,7 +44,7 @@ inline constexpr llvm::StringLiteral
     kDivisor = "divisor",
     // The optimiser's type and arguments; the norm that gradients are clipped to.
     kOptimizer = "nn.optimizer", kClipNorm = "nn.clip_grad_norm",
-    // torch.amp.GradScaler's arguments, or {scale = s} where it stays; of a state: the value that it begins with, 0 where absent.
+    // torch.amp.GradScaler's arguments, or {scale = s} for a constant scale; of a state: its initial value, 0 if absent.
     kLossScale = "nn.loss_scale", kInitial = "nn.initial",
     // On a batch norm that will be trained: the share of new running statistics.
     kMomentum = "nn.momentum",

@@ -93,7 +93,7 @@ Value MaskScoresOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   where(b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sle, key, position));
   return x;
 }
-/// The softmax behind gives hidden keys no gradient.
+/// The softmax that follows gives hidden keys no gradient.
 void MaskScoresOp::buildGradient(GradientBuilder& gradients, ValueRange results, MutableArrayRef<Value> operands) {
   if (gradients.needed(0u)) operands[0] = results[0];
   if (getMask() && gradients.needed(1u)) operands[1] = gradients.sum_to(results[0], getMask());

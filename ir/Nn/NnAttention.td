@@ -8,8 +8,8 @@ def Nn_AttentionOp : Nn_LayerOp<"attention", [Nn_Gradient]> {
   let summary = "torch.nn.functional.scaled_dot_product_attention: softmax(scale · query · keyᵀ + mask) · value";
   let description = [{
     query `[…, L, E]`, key `[…, S, E]`, value `[…, S, D]`, y `[…, L, D]`; the dimensions before them agree. mask broadcasts to
-    `[…, L, S]`: numbers that are added, or integers, which hide where they are 0. No `scale`: 1/√E. With `is_causal` position i
-    sees keys up to i; with `enable_gqa` several heads (dimension -3 of query) share one of key and value.
+    `[…, L, S]`: numbers to add, or integers that hide positions where they are 0. Without `scale`: 1/√E. With `is_causal`,
+    position i sees keys up to i; with `enable_gqa`, several heads (dimension -3 of query) share one of key and value.
     nn-lower-layers lowers it, many queries in parts; in training it does so after building the dual, which computes the weights
     again. enable_gqa is resolved before.
   }];
@@ -24,8 +24,8 @@ def Nn_AttentionOp : Nn_LayerOp<"attention", [Nn_Gradient]> {
 def Nn_MaskScoresOp : Nn_TrainingElementwiseOp<"mask_scores", ["usesCoordinates"], [Nn_Gradient]> {
   let summary = "an attention's scores, with -∞ where a key is hidden";
   let description = [{
-    x `[…, L, S]`. mask broadcasts to it: floating-point numbers are added; integers hide where they are 0, with `inverted` where they
-    are not. With `causal` position causal + i doesn't see the keys after it, i being the row.
+    x `[…, L, S]`. mask broadcasts to it: floating-point numbers are added; integers hide positions where they are 0 or, with
+    `inverted`, where they aren't. With `causal`, row i doesn't see the keys after position causal + i.
   }];
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$mask, UnitAttr:$inverted, OptionalAttr<I64Attr>:$causal);
   let results = (outs AnyTensor:$y);

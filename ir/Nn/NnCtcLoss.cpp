@@ -78,5 +78,5 @@ LogicalResult CtcLossBackwardOp::inferShapes(ArrayRef<TensorShape> operands, Sma
   results.push_back({operands[0].element, {operands[1].dims[1], *states_of(*this, operands[2])}});
   return success();
 }
-/// Both results' rows are one dimension, though not the same one.
+/// The two results have their rows in different dimensions.
 std::optional<int64_t> CtcLossBackwardOp::splitDim(unsigned, int64_t, int64_t) { return std::nullopt; }

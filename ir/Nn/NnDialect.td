@@ -18,7 +18,7 @@
 //
 // An op's dual (GradientOpInterface) is in Gradients*.cpp.
 //
-// Tensors are builtin ones. A `?` is a dimension that depends on the batch, linear in it, or on lengths; ir/Shapes.h computes the
+// Tensors are builtin ones. A `?` is a dimension that depends on the batch, linearly, or on lengths; ir/Shapes.h computes the
 // exact expression. Each op's location is its layer's name, then file, line and column.
 #ifndef SHEAF_NN_DIALECT_TD
 #define SHEAF_NN_DIALECT_TD
@@ -37,15 +37,14 @@ def Nn_Dialect : Dialect {
     of the device list); `nn.reason`, why it was placed there; `nn.notes`, what passes decided about it.
     A training program's first result is the loss; its arguments may have the roles "target", "state" and "setting".
     `nn.differentiate` lists the arguments where a backward pass from given gradients ends; its targets are the outputs'
-    gradients, whose sizes `nn.extents` states, as it does where an argument's sizes are lengths. The function's `nn.lengths` lists
-    these with their largest numbers; `nn.length` on a slice is the length that it ends at, `nn.named_sizes` on a reshape says which
-    sizes are lengths. `nn.constant` marks buffers that no weights file has.
+    gradients. `nn.extents` states their sizes, and those of arguments with lengths. The function's `nn.lengths` lists the
+    lengths with their largest numbers; `nn.length` on a slice is the length at which it ends, and `nn.named_sizes` on a reshape
+    says which sizes are lengths. `nn.constant` marks buffers that no weights file has.
     On the function: `nn.optimizer` (PyTorch's type and arguments), `nn.clip_grad_norm`, `nn.loss_scale` (torch.amp.GradScaler's
-    arguments, or `scale`, a number for good), and the names of further
-    results: `nn.gradients` (parameters), then `nn.updates` (parameters, buffers and states). `nn.momentum` on a
-    batch norm is the share of the new batch in its running statistics; `nn.padding_mode` on a convolution says what
-    fills its padding instead of zeros, until nn-lower-layers puts it there; `nn.masked` on a softmax says that rows of only -∞, of
-    which a mask leaves nothing, become zeros.
+    arguments, or `scale`, a constant), and the names of further results: `nn.gradients` (parameters), then `nn.updates`
+    (parameters, buffers and states). `nn.momentum` on a batch norm is the share of the new batch in its running statistics;
+    `nn.padding_mode` on a convolution says what fills its padding instead of zeros, until nn-lower-layers puts it there;
+    `nn.masked` on a softmax says that rows of only -∞, which a mask hides completely, become zeros.
   }];
   let useDefaultAttributePrinterParser = 0;
   let hasOperationAttrVerify = 1;

@@ -24,7 +24,7 @@ def Nn_SumOp : Nn_TensorOp<"sum", (ins DenseI64ArrayAttr:$dims, BoolAttr:$keepdi
 def Nn_BroadcastOp : Nn_TrainingElementwiseOp<"broadcast", ["operandDims", "operandIsRead"],
     [Nn_Gradient]> {
   let summary = "x in the shape of `like`, x's dimension i running along dimension dims[i]";
-  let description = "Each of x's sizes is that of `like` or 1; `dims` ascend. Of `like` only the shape is used.";
+  let description = "Each of x's sizes is that of `like` or 1; `dims` ascend. Only the shape of `like` is used.";
   let arguments = (ins AnyTensor:$x, AnyTensor:$like, DenseI64ArrayAttr:$dims);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$x `like` $like attr-dict `:` functional-type(operands, results)";
@@ -32,7 +32,7 @@ def Nn_BroadcastOp : Nn_TrainingElementwiseOp<"broadcast", ["operandDims", "oper
 
 def Nn_InverseCountOp : Nn_LayerOp<"inverse_count"> {
   let summary = "1 / the product of the sizes of `like` along `dims`: a 0-dimensional float32 tensor";
-  let description = "Of `like` only the shape is used. No dims: 1.";
+  let description = "Only the shape of `like` is used. Without dims: 1.";
   let arguments = (ins AnyTensor:$like, DenseI64ArrayAttr:$dims);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$like attr-dict `:` functional-type(operands, results)";
@@ -40,7 +40,7 @@ def Nn_InverseCountOp : Nn_LayerOp<"inverse_count"> {
 
 def Nn_PadOp : Nn_TensorOp<"pad", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size,
     DefaultValuedAttr<F64Attr, "0.0">:$value)> {
-  let summary = "`value` in a size of `size` along `dim`, with x from `begin` on; with zeros, the dual of slice";
+  let summary = "x from `begin` on along `dim`, within `size` entries of `value`; with zeros, the dual of slice";
 }
 
 def Nn_EmbeddingBackwardOp : Nn_LayerOp<"embedding_backward"> {
@@ -100,8 +100,8 @@ def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordina
 def Nn_TargetWeightsOp : Nn_TrainingElementwiseOp<"target_weights", ["operandDims", "usesCoordinates"]> {
   let summary = "the weight of each class's log-probability in cross entropy";
   let description = [{
-    t `[N, d…]` (or `[]`) of class indices, result `[N, classes, d…]` (or `[classes]`) of float32: 0 where t is
-    ignore_index, else (1 - label_smoothing) · [c = t] + label_smoothing / classes, NaN where t is no class.
+    t `[N, d…]` (or `[]`) of class indices, result `[N, classes, d…]` (or `[classes]`) of float32: 0 where t is ignore_index,
+    else (1 - label_smoothing) · [c = t] + label_smoothing / classes, NaN where t isn't a class.
   }];
   let arguments = (ins AnyTensor:$t, I64Attr:$classes, I64Attr:$ignore_index, F64Attr:$label_smoothing);
   let results = (outs AnyTensor:$q);

@@ -11,7 +11,7 @@ using ir::TensorShape;
 
 namespace {
 
-/// A size that an op has to know. If it depends on the batch or on a length, this emits an error; if a verifier can't see it, it is unknown.
+/// A size that an op must know; nullopt if a verifier can't see it. Emits an error if it depends on the batch or on a length.
 FailureOr<std::optional<int64_t>> known_size(Operation* op, const TensorShape& x, int64_t dim, const char* does) {
   const Extent& size = x.dims[dim];
   if (size.is_static()) return std::optional<int64_t>(size.constant);
@@ -21,7 +21,7 @@ FailureOr<std::optional<int64_t>> known_size(Operation* op, const TensorShape& x
   return depends_on_rows(op, size) ? error << ": each device has rows of its own" : error;
 }
 
-/// x[:length] along `dim`. What it is taken from has room for every number that the length can be: a fixed size, or the length.
+/// x[:length] along `dim`. The source has room for every number that the length can be: its size is fixed, or is the length.
 LogicalResult slice_to_length(StridedSliceOp op, StringRef length, int64_t dim, TensorShape& y) {
   if (op.getStart() != 0 || op.getEnd() || op.getStep() != 1)
     return op.emitError("expects a slice to the length '") << length << "' to begin at 0 and take every entry";

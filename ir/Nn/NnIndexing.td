@@ -29,7 +29,7 @@ def Nn_BorderOp : Nn_TensorOp<"border", (ins DenseI64ArrayAttr:$pad, StrAttr:$mo
 }
 def Nn_UnsqueezeOp : Nn_TensorOp<"unsqueeze", (ins I64Attr:$dim), []> { let summary = "a dimension of size 1 at `dim`"; }
 def Nn_SqueezeOp : Nn_TensorOp<"squeeze", (ins DenseI64ArrayAttr:$dims), []> {
-  let summary = "drops those of `dims` whose size is 1; with no `dims`, all such";
+  let summary = "drops the dimensions of size 1 among `dims`, or all of size 1 if there are no `dims`";
 }
 
 /// A lookup of elements by number; x's sizes are those of the table.
@@ -43,11 +43,11 @@ def Nn_IndexSelectOp : Nn_LookupOp<"index_select"> {
 }
 def Nn_GatherElementsOp : Nn_LookupOp<"gather_elements"> {
   let summary = "torch.gather: y[…, i, …] = x[…, index[…, i, …], …] along `dim`";
-  let description = "index and y have x's sizes but along `dim`.";
+  let description = "index and y have x's sizes except along `dim`.";
 }
 
 class Nn_LookupBackwardOp<string mnemonic> : Nn_LayerOp<mnemonic> {
-  let description = "`size` is x's along `dim`. Summands are added in the order of index. Indices beyond it are left out.";
+  let description = "`size` is x's size along `dim`. Summands are added in index's order; indices beyond `size` are skipped.";
   let arguments = (ins AnyTensor:$index, AnyTensor:$dy, I64Attr:$dim, I64Attr:$size);
   let results = (outs AnyTensor:$dx);
   let assemblyFormat = "$index `,` $dy attr-dict `:` functional-type(operands, results)";
@@ -58,10 +58,10 @@ def Nn_GatherElementsBackwardOp : Nn_LookupBackwardOp<"gather_elements_backward"
 }
 
 def Nn_ScatterElementsOp : Nn_LayerOp<"scatter_elements", [Nn_Gradient]> {
-  let summary = "torch.scatter: x, but at […, index[…, i, …], …] along `dim` the source's element i; with `add`, that is added";
+  let summary = "torch.scatter: x with the source's element i at […, index[…, i, …], …] along `dim`; with `add`, added there";
   let description = [{
-    index and source have x's sizes but along `dim`. Without a source, `value`. Of several elements for one place, the last one
-    counts.
+    index and source have x's sizes except along `dim`. Without a source, `value` is written. If several elements go to one
+    place, the last one counts.
   }];
   let arguments = (ins AnyTensor:$index, AnyTensor:$x, Optional<AnyTensor>:$source, I64Attr:$dim, UnitAttr:$add,
       DefaultValuedAttr<F64Attr, "0.0">:$value);

@@ -106,7 +106,7 @@ def Nn_EmbeddingOp : Nn_LayerOp<"embedding", [Nn_Gradient]> {
   let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
 }
 
-/// LSTM, GRU and RNN: PyTorch's, its weights in PyTorch's order (weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, … _reverse).
+/// LSTM, GRU and RNN as in PyTorch, with weights in its order (weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, … _reverse).
 class Nn_RecurrentOp<string mnemonic, dag states, dag outputs, dag attributes = (ins)> : Nn_LayerOp<mnemonic, [AttrSizedOperandSegments]> {
   let arguments = !con((ins AnyTensor:$x), states, (ins Variadic<AnyTensor>:$weights, I64Attr:$hidden_size,
                        I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias), attributes);
@@ -124,7 +124,7 @@ def Nn_GruOp : Nn_RecurrentOp<"gru", (ins Optional<AnyTensor>:$h0), (outs)> {
 }
 
 def Nn_RnnOp : Nn_RecurrentOp<"rnn", (ins Optional<AnyTensor>:$h0), (outs), (ins BoolAttr:$relu)> {
-  let summary = "torch.nn.RNN: h = tanh(W x + U h + biases), with `relu` max(…, 0); y and h as of gru";
+  let summary = "torch.nn.RNN: h = tanh(W x + U h + biases), or max(…, 0) with `relu`; y and h as for gru";
   let assemblyFormat = "$x (`h0` `(` $h0^ `)`)? `weights` `(` $weights `)` attr-dict `:` functional-type(operands, results)";
 }
 
@@ -132,9 +132,10 @@ def Nn_MultiheadAttentionOp : Nn_LayerOp<"multihead_attention", [AttrSizedOperan
   let summary = "torch.nn.MultiheadAttention: attention, and its weights";
   let description = [{
     query `[L, N, E]`, key and value `[S, N, E]` (N first if batch_first), in_proj_weight `[3E, E]`, in_proj_bias `[3E]`,
-    out_proj_weight `[E, E]`, out_proj_bias `[E]`; y like query, weights `[N, L, S]`, the heads' mean, or without `average` `[N, heads, L, S]`.
-    attn_mask `[L, S]` or `[N·heads, L, S]`, key_padding_mask `[N, S]`: numbers that are added to the scores, or integers, which hide
-    where they are not 0. With `is_causal` position i sees keys up to i. nn-lower-layers lowers it.
+    out_proj_weight `[E, E]`, out_proj_bias `[E]`; y like query; weights `[N, L, S]`, averaged over the heads, or without
+    `average` `[N, heads, L, S]`. attn_mask `[L, S]` or `[N·heads, L, S]`, key_padding_mask `[N, S]`: numbers to add to the
+    scores, or integers that hide positions where they aren't 0. With `is_causal`, position i sees keys up to i. nn-lower-layers
+    lowers it.
   }];
   let arguments = (ins AnyTensor:$query, AnyTensor:$key, AnyTensor:$value, AnyTensor:$in_proj_weight,
                        Optional<AnyTensor>:$in_proj_bias, AnyTensor:$out_proj_weight, Optional<AnyTensor>:$out_proj_bias,

@@ -42,7 +42,7 @@ static LogicalResult check_classes(LossOp op, const TensorShape& x, const Tensor
   return success();
 }
 
-/// Argument `name` must have `size` numbers; where `one` is true, a single number serves for all.
+/// Argument `name` must have `size` numbers; if `one` is true, a single number for all is enough.
 static LogicalResult check_weights(LossOp op, StringRef name, const sheaf::Extent& size, bool one, const Twine& what) {
   auto list = op.getArguments().getAs<ArrayAttr>(name);
   if (!list || sheaf::Extent(static_cast<int64_t>(list.size())) == size || (one && list.size() == 1)) return success();

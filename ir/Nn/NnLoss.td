@@ -31,7 +31,7 @@ def Nn_CtcLossOp : Nn_LayerOp<"ctc_loss", [Nn_Gradient]> {
   let assemblyFormat = "$x `,` $targets `,` $input_lengths `,` $target_lengths attr-dict `:` functional-type(operands, results)";
 }
 def Nn_CtcLossBackwardOp : Nn_LayerOp<"ctc_loss_backward"> {
-  let summary = "the dual of ctc_loss; `betas` is of no use afterwards";
+  let summary = "the dual of ctc_loss; `betas` isn't needed afterwards";
   let arguments = (ins AnyTensor:$dy, AnyTensor:$x, AnyTensor:$targets, AnyTensor:$input_lengths, AnyTensor:$target_lengths,
       AnyTensor:$alphas, I64Attr:$blank, BoolAttr:$zero_infinity, BoolAttr:$by_length);
   let results = (outs AnyTensor:$dx, AnyTensor:$betas);
@@ -59,7 +59,7 @@ def Nn_ConstantOp : Nn_LayerOp<"constant"> {
 def Nn_WeightedOp : Nn_ElementwiseOp<"weighted", [DeclareOpInterfaceMethods<Nn_ElementwiseOpInterface>,
                                                   DeclareOpInterfaceMethods<Nn_GradientOpInterface>]> {
   let summary = "weight · x; 0 where the weight is 0, whatever x is";
-  let description = "A term of cross entropy: log p of another class than the target's may be minus infinity.";
+  let description = "A term of cross entropy: log p of a class other than the target's may be minus infinity.";
   let arguments = (ins AnyTensor:$weight, AnyTensor:$x);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$weight `,` $x attr-dict `:` functional-type(operands, results)";

@@ -1,4 +1,4 @@
-// Shapes and scalar definitions of loss scaling. The arithmetic stands in ir/ScalarLossScale.cpp.
+// Shapes and scalar definitions of loss scaling. The arithmetic is in ir/ScalarLossScale.cpp.
 #include "ir/Nn/Operands.h"
 #include "ir/Nn/ShapeRules.h"
 #include "ir/ScalarArithmetic.h"

@@ -1,5 +1,5 @@
-// Loss scaling (docs/precision.md): which gradients overflowed, updates that are left out, the scale's own. All formulas are
-// torch.amp.GradScaler's; `nonfinite` is a 0-dimensional f32, the number of the gradients' elements that aren't finite.
+// Loss scaling (docs/precision.md): which gradients overflowed, skipped updates, the update of the scale itself. All formulas
+// are torch.amp.GradScaler's; `nonfinite` is a 0-dimensional f32, the number of the gradients' elements that aren't finite.
 #ifndef SHEAF_NN_LOSS_SCALE_TD
 #define SHEAF_NN_LOSS_SCALE_TD
 
@@ -13,7 +13,7 @@ def Nn_NonfiniteOp : Nn_LayerOp<"nonfinite"> {
 }
 
 def Nn_KeepUnlessFiniteOp : Nn_TrainingElementwiseOp<"keep_unless_finite"> {
-  let summary = "`updated`; where any gradient wasn't finite, `old`, to the bit";
+  let summary = "`updated`, or `old`, to the bit, if any gradient wasn't finite";
   let arguments = (ins AnyTensor:$old, AnyTensor:$updated, AnyTensor:$nonfinite);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$old `,` $updated `unless` $nonfinite attr-dict `:` functional-type(operands, results)";
@@ -32,7 +32,7 @@ def Nn_LossScaleOp : Nn_TrainingElementwiseOp<"loss_scale"> {
 }
 
 def Nn_GrowthTrackerOp : Nn_TrainingElementwiseOp<"growth_tracker"> {
-  let summary = "tracker + 1; 0 after an overflow, or where that is growth_interval";
+  let summary = "tracker + 1; 0 after an overflow, or if that is growth_interval";
   let arguments = (ins AnyTensor:$tracker, AnyTensor:$nonfinite, I64Attr:$growth_interval);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$tracker `,` $nonfinite attr-dict `:` functional-type(operands, results)";

@@ -11,7 +11,7 @@ using ir::TensorShape;
 
 namespace {
 
-/// An extremum of nothing is no number.
+/// An extremum needs at least one element.
 LogicalResult require_elements(Operation* op, ArrayRef<int64_t> dims, const TensorShape& x) {
   for (int64_t dim : dims)
     if (auto normal = ir::normalize_dim(dim, x.rank()); normal && x.dims[*normal] == Extent(0))
@@ -25,7 +25,7 @@ SmallVector<int64_t> from_front(ArrayRef<int64_t> dims, int64_t rank) {
   return result;
 }
 
-/// What runs along `dim` can't be split there.
+/// An op that runs along `dim` can't be split along it.
 std::optional<int64_t> all_but_dim(int64_t dim, int64_t rank, int64_t split) {
   return ir::normalize_dim(dim, rank) == split ? std::nullopt : std::optional<int64_t>(split);
 }

@@ -7,7 +7,7 @@ include "ir/Nn/NnTensor.td"
 def Nn_UpsampleOp : Nn_TensorOp<"upsample", (ins DenseI64ArrayAttr:$size, DenseF64ArrayAttr:$scale_factor, StrAttr:$mode,
     BoolAttr:$align_corners), []> {
   let summary = "torch.nn.Upsample of x `[N, C, s…]`; either `size` or `scale_factor` is given, the other empty";
-  let description = "One of both for each spatial dimension, or one for all. nn-lower-layers makes it an nn.resample along each.";
+  let description = "One number per spatial dimension, or one for all. nn-lower-layers lowers it to an nn.resample along each.";
 }
 def Nn_ResampleOp : Nn_TensorOp<"resample", (ins I64Attr:$dim, DenseI64ArrayAttr:$starts, DenseF64ArrayAttr:$weights)> {
   let summary = "y[…, j, …] = Σ weights[j, k] · x[…, starts[j] + k, …] along `dim`";

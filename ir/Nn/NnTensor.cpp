@@ -39,8 +39,8 @@ struct OpenSizes {
 
 OpenSizes open_sizes(RankedTensorType type) { return OpenSizes(type.getShape(), ShapedType::isDynamic); }
 
-/// Several sizes of -1: the input's own open ones, in order. The fixed sizes between two of them stay; those around the first may
-/// change, and then it does too.
+/// Resolves several sizes of -1 to the input's own open ones, in order. The fixed sizes between two of them stay; those around
+/// the first may change, and then the first changes too.
 FailureOr<SmallVector<Extent>> own_open_sizes(ReshapeOp op, const TensorShape& x) {
   SmallVector<int64_t> sizes;
   for (const Extent& dim : x.dims) sizes.push_back(dim.is_static() ? dim.constant : -1);
@@ -122,8 +122,8 @@ LogicalResult ReshapeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVector
   results.push_back(y);
   return success();
 }
-/// A chunk stays contiguous if, at the dimension whose size depends on the batch, as many elements precede it in y as in x. Open
-/// sizes stand in y in x's order.
+/// A chunk stays contiguous if, at the dimension whose size depends on the batch, as many elements precede it in y as in x.
+/// Open sizes have the same order in y as in x.
 std::optional<int64_t> ReshapeOp::splitDim(unsigned, int64_t rank, int64_t dim) {
   auto x = dyn_cast<RankedTensorType>(getX().getType()), y = dyn_cast<RankedTensorType>(getY().getType());
   if (!x || !y || x.getRank() != rank) return std::nullopt;
@@ -182,7 +182,7 @@ std::optional<int64_t> PermuteOp::splitDim(unsigned, int64_t rank, int64_t dim) 
     if (ir::normalize_dim(source, rank) == dim) return static_cast<int64_t>(i);
   return std::nullopt;
 }
-/// The identity permutation is no permutation.
+/// The identity permutation is dropped.
 OpFoldResult PermuteOp::fold(FoldAdaptor) {
   if (getX().getType() != getY().getType()) return {};  // before shape inference
   for (auto [i, source] : llvm::enumerate(getDims()))

@@ -58,9 +58,9 @@ def Nn_LinearBackwardWeightOp : Nn_LayerOp<"linear_backward_weight"> {
 def Nn_BatchNormTrainOp : Nn_TrainOp<"batch_norm_train", [AttrSizedOperandSegments]> {
   let summary = "batch norm with its own batch's statistics";
   let description = [{
-    x and y `[N, C, …]`; weight, bias, mean and var (biased) `[C]`. weight and bias come together or not at all. With
-    `activation` (only {kind = "relu"}) the fourth result is the workspace. In a parallel region each replica has the
-    statistics of its chunk, as in PyTorch. The statistics themselves have no gradient: they go to the running ones.
+    x and y `[N, C, …]`; weight, bias, mean and var (biased) `[C]`. weight and bias are both present or both absent. With
+    `activation` (only {kind = "relu"}) the fourth result is the workspace. In a parallel region each replica has the statistics
+    of its chunk, as in PyTorch. The statistics themselves have no gradient: they go to the running ones.
   }];
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$weight, Optional<AnyTensor>:$bias, F64Attr:$eps,
                        OptionalAttr<DictionaryAttr>:$activation);
@@ -113,7 +113,7 @@ def Nn_RnnTrainOp : Nn_TrainOp<"rnn_train", [AttrSizedOperandSegments]> {
 def Nn_LstmBackwardOp : Nn_LayerOp<"lstm_backward", [AttrSizedOperandSegments]> {
   let summary = "the dual of lstm_train";
   let description = [{
-    At least one of dy, dh and dc; the others count as zeros. Results: dx, then dh0 and dc0 if h0 and c0 are given,
+    At least one of dy, dh and dc is present; the others count as zeros. Results: dx, then dh0 and dc0 if h0 and c0 are given,
     then the weights' gradients.
   }];
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Optional<AnyTensor>:$c0, Variadic<AnyTensor>:$weights,
@@ -130,7 +130,7 @@ def Nn_LstmBackwardOp : Nn_LayerOp<"lstm_backward", [AttrSizedOperandSegments]> 
 
 def Nn_GruBackwardOp : Nn_LayerOp<"gru_backward", [AttrSizedOperandSegments]> {
   let summary = "the dual of gru_train";
-  let description = "At least one of dy and dh. Results: dx, then dh0 where h0 is given, then the weights' gradients.";
+  let description = "At least one of dy and dh is present. Results: dx, then dh0 if h0 is given, then the weights' gradients.";
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Variadic<AnyTensor>:$weights, AnyTensor:$y, AnyTensor:$hn,
                        AnyTensor:$workspace, Optional<AnyTensor>:$dy, Optional<AnyTensor>:$dh, I64Attr:$hidden_size,
                        I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias);
@@ -142,7 +142,7 @@ def Nn_GruBackwardOp : Nn_LayerOp<"gru_backward", [AttrSizedOperandSegments]> {
 }
 
 def Nn_RnnBackwardOp : Nn_LayerOp<"rnn_backward", [AttrSizedOperandSegments]> {
-  let summary = "the dual of rnn_train; operands and results as of gru_backward";
+  let summary = "the dual of rnn_train; operands and results as for gru_backward";
   let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$h0, Variadic<AnyTensor>:$weights, AnyTensor:$y, AnyTensor:$hn,
                        AnyTensor:$workspace, Optional<AnyTensor>:$dy, Optional<AnyTensor>:$dh, I64Attr:$hidden_size,
                        I64Attr:$num_layers, BoolAttr:$bidirectional, BoolAttr:$batch_first, BoolAttr:$bias, BoolAttr:$relu);

@@ -6,7 +6,7 @@
 include "ir/Nn/NnGradient.td"
 
 def Nn_AssignOp : Op<Nn_Dialect, "assign", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<Nn_ShapeOpInterface>]> {
-  let summary = "from the end of the step on, `buffer` holds `value`";
+  let summary = "`buffer` holds `value` from the end of the step on";
   let arguments = (ins AnyTensor:$buffer, AnyTensor:$value);
   let assemblyFormat = "$buffer `,` $value attr-dict `:` type(operands)";
 }
@@ -34,8 +34,8 @@ def Nn_IncrementOp : Nn_TrainingElementwiseOp<"increment"> {
 }
 
 def Nn_AccumulateOp : Nn_TrainingElementwiseOp<"accumulate"> {
-  let summary = "sum + x, in the first micro-batch x";
-  let description = "`micro_batch` (0-dimensional int64, from 0) is the micro-batch's number: what `sum` holds before the first is not read.";
+  let summary = "sum + x; x in the first micro-batch";
+  let description = "`micro_batch` (0-dimensional int64, from 0) is the micro-batch's number: `sum` isn't read in the first.";
   let arguments = (ins AnyTensor:$sum, AnyTensor:$x, AnyTensor:$micro_batch);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$sum `,` $x `micro_batch` `(` $micro_batch `)` attr-dict `:` functional-type(operands, results)";
@@ -58,12 +58,12 @@ class Nn_PenalisedOp<string mnemonic, dag arguments_, dag attributes> : Nn_Train
 def Nn_SgdMomentumOp : Nn_PenalisedOp<"sgd_momentum",
     (ins AnyTensor:$buffer, AnyTensor:$g, AnyTensor:$p, AnyTensor:$step), (ins F64Attr:$momentum, F64Attr:$dampening)> {
   let summary = "SGD's new momentum buffer: g in step 1, then momentum · buffer + (1 - dampening) · g";
-  let description = "`step` (0-dimensional int64, from 1) is read only where dampening isn't 0: the buffer begins as zeros.";
+  let description = "`step` (0-dimensional int64, from 1) is read only if dampening isn't 0: the buffer starts as zeros.";
   let assemblyFormat = "$buffer `,` $g `,` $p `,` $step attr-dict `:` functional-type(operands, results)";
 }
 
 def Nn_SgdUpdateOp : Nn_TrainingElementwiseOp<"sgd_update"> {
-  let summary = "p - lr · (g + weight_decay · p), with `buffer` p - lr · (g + weight_decay · p + momentum · buffer)";
+  let summary = "p - lr · (g + weight_decay · p); with `buffer`, p - lr · (g + weight_decay · p + momentum · buffer)";
   let description = [{
     Plain: g is the gradient. With momentum: g is sgd_momentum's result, and weight_decay 0. With nesterov: g is the
     gradient and `buffer` sgd_momentum's result. Also RMSprop's last step, g being rmsprop_direction or its buffer.
@@ -103,8 +103,8 @@ def Nn_BiasCorrectionOp : Nn_TrainingElementwiseOp<"bias_correction"> {
 def Nn_AdamUpdateOp : Nn_TrainingElementwiseOp<"adam_update"> {
   let summary = "p - (lr / bias_correction1) · m / (√v / √bias_correction2 + eps)";
   let description = [{
-    m and v are the new moments (v adam_max's result with amsgrad), the corrections bias_correction's of their betas.
-    `weight_decay` is AdamW's: p · (1 - lr · weight_decay) comes first. Adam's own is part of the moments.
+    m and v are the new moments (with amsgrad, v is adam_max's result), the corrections those that bias_correction gives for
+    their betas. `weight_decay` is AdamW's: p · (1 - lr · weight_decay) comes first. Adam's own is part of the moments.
   }];
   let arguments = (ins AnyTensor:$p, AnyTensor:$m, AnyTensor:$v, AnyTensor:$lr, AnyTensor:$bias_correction1,
                        AnyTensor:$bias_correction2, F64Attr:$eps, F64Attr:$weight_decay);
@@ -117,8 +117,8 @@ def Nn_AdamUpdateOp : Nn_TrainingElementwiseOp<"adam_update"> {
 def Nn_RmspropDirectionOp : Nn_TrainingElementwiseOp<"rmsprop_direction", ["operandIsRead"]> {
   let summary = "g / (√v + eps), centered: g / (√(v - average²) + eps)";
   let description = [{
-    v is the new square_avg (adam_second_moment), average the new grad_avg (adam_first_moment), given if centered. The
-    momentum buffer is sgd_momentum's of it (dampening and weight_decay 0), the update sgd_update's.
+    v is the new square_avg (adam_second_moment), average the new grad_avg (adam_first_moment), present if centered.
+    sgd_momentum makes the momentum buffer from the result (dampening and weight_decay 0), sgd_update the update.
   }];
   let arguments = (ins AnyTensor:$g, AnyTensor:$p, AnyTensor:$v, Optional<AnyTensor>:$average, F64Attr:$eps,
                        F64Attr:$weight_decay, BoolAttr:$maximize);

@@ -51,7 +51,7 @@ std::vector<std::string> all_roles(Op op) {
 }
 
 /// The type of an op's results. If x and the weight have two floating-point types, it is the one that holds both, and
-/// nn-set-precision casts them to it. Biases stay f32 beside operands of any type and have no say.
+/// nn-set-precision casts them to it. Biases stay f32 beside operands of any type and don't affect it.
 mlir::Type product_type(Op kind, ArrayRef<std::string> roles, ArrayRef<ir::TensorShape> operands) {
   size_t multiplied = 1;
   if (kind == Op::linear || kind == Op::conv || kind == Op::conv_transpose || kind == Op::matmul) multiplied = 2;

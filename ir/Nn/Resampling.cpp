@@ -9,7 +9,7 @@ namespace sheaf::nn {
 
 namespace {
 
-/// What to read where a row has no entry: an entry with weight 0 is still read, and a NaN in it counts.
+/// Marks where a row has no entry: an entry with weight 0 would be read, and a NaN in it would count.
 constexpr double kUnread = -0.0;
 
 /// The entries of a matrix's rows, by column.

@@ -27,7 +27,7 @@ Resized resized(UpsampleOp op, int64_t size, int64_t spatial_dim);
 /// The number of spatial dimensions a mode is for; 0: any number.
 int64_t spatial_of(llvm::StringRef mode);
 
-/// What an upsampling does along one dimension.
+/// The matrix of an upsampling along one dimension.
 Band interpolation(llvm::StringRef mode, bool align_corners, int64_t from, const Resized& to);
 
 }  // namespace sheaf::nn

@@ -8,8 +8,8 @@ namespace sheaf::nn {
 using ShapeList = llvm::SmallVectorImpl<ir::TensorShape>;
 using Shapes = llvm::ArrayRef<ir::TensorShape>;
 
-/// Whether `size` depends on the batch, and not on lengths alone, in the program that `op` belongs to. Not if it is unknown, as it
-/// is to verifiers.
+/// Whether `size` depends on the batch, not only on lengths, in the program that contains `op`. False if it is unknown, as in
+/// verifiers.
 bool depends_on_rows(mlir::Operation* op, const Extent& size);
 
 /// What keeps `size` from being a number, for messages: "the batch" or "the length 'seq'".

@@ -5,7 +5,7 @@
 
 namespace sheaf::passes {
 
-/// Builds the dual of one apply or parallel_apply: a body of its own, whose arguments are found on the way.
+/// Builds the dual of one apply or parallel_apply: a separate body that gets its arguments as they are needed.
 class BodyGradient {
  public:
   /// `gradients`: by result of `apply`, null if there is none. `active`: values that depend on the variables of

@@ -29,7 +29,7 @@ bool is_real(mlir::Value value) {
 bool is_apply(Operation* op) { return isa<dist::ApplyOp, dist::ParallelApplyOp>(op); }
 
 /// Differentiates one function: its first result, the loss, with respect to the parameters; or all outputs, whose gradients
-/// become targets, with respect to what `nn.differentiate` lists.
+/// become targets, with respect to the values listed in `nn.differentiate`.
 class Differentiator {
  public:
   explicit Differentiator(func::FuncOp function)
@@ -182,7 +182,7 @@ class Differentiator {
     return success();
   }
 
-  /// The gradients become results; `nn.gradients` lists the names of what they belong to.
+  /// The gradients become results; `nn.gradients` lists the names of their parameters and inputs.
   LogicalResult return_gradients(Block& block) {
     Operation* end = block.getTerminator();
     SmallVector<mlir::Value> results(end->getOperands());

@@ -20,10 +20,10 @@ std::vector<RegionParameter> region_parameters(mlir::func::FuncOp function);
 /// Gives the parameter's argument the layout `home`.
 void set_home(mlir::BlockArgument parameter, mlir::Attribute home);
 
-/// The parameter's home is each replica, so that no step replicates it.
+/// Makes each replica the parameter's home, so that no step replicates it.
 void keep_copies(const RegionParameter& parameter);
 
-/// The gradient's reduce becomes `Collective`, whose result has the layout `to`.
+/// Turns the gradient's reduce into a `Collective` with a result of the layout `to`.
 template <typename Collective>
 void collect(dist::ReduceOp reduce, mlir::Attribute to, llvm::StringRef reason) {
   mlir::OpBuilder builder(reduce);

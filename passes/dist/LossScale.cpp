@@ -18,7 +18,7 @@ FloatAttr number(DictionaryAttr arguments, StringRef name) { return arguments.ge
 
 RankedTensorType scalar_type(Builder& builder) { return RankedTensorType::get({}, builder.getF32Type()); }
 
-/// The 0-dimensional state `name` on `home`, added where the function hasn't got it yet.
+/// The 0-dimensional state `name` on `home`, added if the function doesn't have it yet.
 mlir::Value state(func::FuncOp function, StringRef name, Attribute home, FloatAttr initial = {}) {
   if (BlockArgument known = find_argument(function, "state", name)) return known;
   Builder builder(function.getContext());
@@ -73,7 +73,7 @@ mlir::Value LossScaling::inverse(Attribute place) {
          });
 }
 
-/// One count for all gradients of a place. Those in shares are counted share by share: what is put together are the counts.
+/// One count for all gradients of a place. Gradients in shares are counted share by share, and their counts are added up.
 mlir::Value LossScaling::count(ArrayRef<mlir::Value> gradients) {
   Attribute place = scalars_for(layout_of(gradients[0]));
   mlir::Location loc = function_.getLoc();

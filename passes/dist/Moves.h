@@ -1,4 +1,4 @@
-// Values brought to where a step's end needs them, each once.
+// Brings values to where a step's end needs them, each once.
 #pragma once
 
 #include "passes/dist/Apply.h"
@@ -18,7 +18,7 @@ class Moves {
     return moved;
   }
 
-  /// All of a value of which each replica has a share, on each of them; any other value itself.
+  /// A value in shares, made whole on each replica; any other value itself.
   mlir::Value whole(mlir::Value value, llvm::StringRef reason) {
     if (!mlir::isa<dist::ShardedAttr>(layout_of(value))) return value;
     auto type = dist::PlacedType::get(builder_.getContext(), tensor_of(value), scalars_for(layout_of(value)));

@@ -53,7 +53,7 @@ class Optimization {
   }
 
  private:
-  /// What the updates of some parameters use instead of the optimiser's own settings.
+  /// Settings that the updates of some parameters use instead of the optimiser's own.
   struct Group {
     OptimizerArguments arguments;
     std::string rate = "lr";  ///< the setting
@@ -134,7 +134,8 @@ class Optimization {
     }
   }
 
-  /// `old` where a gradient isn't finite. What else is made of `updated` is made of this, so that each state has one kernel.
+  /// `old` if a gradient isn't finite, else `updated`. All other users of `updated` take this value, so that each state has one
+  /// kernel.
   mlir::Value kept(OpBuilder& b, mlir::Value old, mlir::Value updated, mlir::Value nonfinite) {
     auto op = b.create<nn::KeepUnlessFiniteOp>(updated.getLoc(), updated.getType(), old, updated, nonfinite);
     op->moveAfter(updated.getDefiningOp());
@@ -193,7 +194,7 @@ class Optimization {
   llvm::StringMap<BlockArgument> parameters_;
   llvm::StringMap<Group> groups_;                                ///< by parameter
   SmallVector<Attribute> names_;                                 ///< nn.updates
-  SmallVector<mlir::Value> updated_;                             ///< the values that go with the new ones
+  SmallVector<mlir::Value> updated_;                             ///< their new values
   DenseMap<std::pair<Attribute, Attribute>, mlir::Value> made_;  ///< scalars, by name and place
 };
 

@@ -68,7 +68,7 @@ Scalars adam_scalars(const Arguments& arguments) {
   return {{"lr"}, {"bias_correction1", correction(0)}, {"bias_correction2", correction(1)}};
 }
 
-/// `decay`: in the gradient; `decoupled`: of the parameter itself.
+/// `decay` goes into the gradient, `decoupled` into the parameter itself.
 Values adam(OpBuilder& b, mlir::Location loc, const Arguments& arguments, const Operands& in, FloatAttr decay,
             FloatAttr decoupled) {
   mlir::Value p = in.lookup("parameter"), g = in.lookup("gradient");

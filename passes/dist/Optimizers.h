@@ -37,7 +37,7 @@ struct Optimizer {
   llvm::SmallVector<mlir::Value> (*build)(mlir::OpBuilder&, mlir::Location, const OptimizerArguments&, const UpdateOperands&);
 };
 
-/// Null if there is none of this name.
+/// The optimiser of this name; null if there is none.
 const Optimizer* find_optimizer(llvm::StringRef name);
 
 }  // namespace sheaf::passes

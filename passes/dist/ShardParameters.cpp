@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace {
 
-/// A gather for each op that uses the copies, so that none of them lives from one op to the next.
+/// Gives each op that uses the copies its own gather, so that no copy lives from one op to the next.
 void gather_for_each(dist::ReplicateOp copies, BlockArgument parameter) {
   for (OpOperand& use : llvm::make_early_inc_range(copies.getOutput().getUses())) {
     Operation* user = use.getOwner();

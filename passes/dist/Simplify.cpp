@@ -51,9 +51,9 @@ bool splits_only(func::FuncOp function, const ir::ShapeAnalysis& shapes, const R
   });
 }
 
-/// gather(@a) followed by scatter(@b) in the same chunks over the same devices: @b becomes @a and both ops go (the gather stays
-/// if another op needs the whole value). Returns whether one was found; fails if shapes don't fit. Values keep their sizes, so
-/// the whole sweep reads one analysis.
+/// gather(@a) followed by scatter(@b) in the same chunks over the same devices: @b becomes @a and both ops are removed (the
+/// gather stays if another op needs the whole value). Returns whether one was found; fails if shapes don't fit. Values keep
+/// their sizes, so the whole sweep reads one analysis.
 FailureOr<bool> cancel(ModuleOp module, func::FuncOp function) {
   ir::ShapeAnalysis shapes;
   if (failed(shapes.run(function))) return failure();

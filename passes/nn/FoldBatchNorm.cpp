@@ -27,7 +27,7 @@ int64_t batched_rank(Op convolution) {
   return static_cast<int64_t>(convolution.getStride().size()) + 2;
 }
 
-/// Why a batch norm behind `producer` stays; empty if it is folded.
+/// Why a batch norm after `producer` stays; empty if it is folded.
 template <typename Op>
 std::string obstacle(nn::BatchNormOp norm, Op producer) {
   if (!producer->hasOneUse()) return "something else needs that layer's own result";

@@ -73,8 +73,8 @@ bool asks_where_it_is(nn::FusedOp fused) {
   });
 }
 
-/// A kernel over rows reads its neighbours' operands at the element it is at. Not every kernel can broadcast them, or tell
-/// where that element is.
+/// A kernel over rows reads the operands of fused ops at its current element. Not every kernel can broadcast them, or knows the
+/// element's position.
 bool fits_before(nn::FusedOp elementwise, Operation* anchor) {
   if (is_reduction(anchor)) return true;
   if (asks_where_it_is(elementwise)) return false;

@@ -14,7 +14,7 @@ namespace {
 
 const char* const kNeeded = "something else needs the result before it";
 
-/// Whether a call's result has more than its one user.
+/// Whether a call's result has other users than one, or is treated as if it had (nn.apart).
 bool stands_alone(Operation* call) { return !call->hasOneUse() || call->hasAttr(nn::kApart); }
 
 /// Why an activation of `call`'s result can't become its post-op; empty if it can.
@@ -76,7 +76,7 @@ struct FuseResidual : OpRewritePattern<nn::AddOp> {
   }
 };
 
-/// Notes on an activation or sum behind a library call why it isn't part of the call.
+/// Notes on an activation or sum after a library call why it isn't part of the call.
 template <typename Op>
 void explain_rest(Operation* op) {
   for (auto [position, operand] : llvm::enumerate(op->getOperands())) {

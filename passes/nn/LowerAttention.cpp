@@ -17,7 +17,7 @@ mlir::Value dropped(const NnBuilder& nn, mlir::Value weights, FloatAttr dropout)
   return nn.make<nn::DropoutOp>(cast<RankedTensorType>(weights.getType()), weights, dropout, mlir::StringAttr(), IntegerAttr());
 }
 
-/// Whether only the context of long sequences is wanted: then the weights needn't all be in memory at once.
+/// Whether the sequences are long and only the context is used: then the weights needn't all be in memory at once.
 bool context_alone(nn::MultiheadAttentionOp op, int64_t length) {
   return length >= nn::kManyQueries && op.getWeights().use_empty() && !op.getAttnMask() && !op.getKeyPaddingMask() &&
          !op->hasAttr(nn::kDropout);

@@ -85,8 +85,8 @@ struct VolumeByImages : OpRewritePattern<Op> {
   }
 };
 
-/// A convolution of [N, I, D, H, W] with k taps along D becomes one of images [N·D', k·I, H, W], whose channels are what the
-/// taps see.
+/// A convolution of [N, I, D, H, W] with k taps along D becomes one of images [N·D', k·I, H, W]: their channels are the inputs
+/// of the taps.
 struct ConvolutionOfVolume : OpRewritePattern<nn::ConvOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::ConvOp op, PatternRewriter& rewriter) const override {
@@ -116,7 +116,7 @@ struct ConvolutionOfVolume : OpRewritePattern<nn::ConvOp> {
 };
 
 /// A transposed convolution of [N, I, D, H, W] with k taps along D becomes one of images [N·D, I, H, W] with k results for each
-/// channel; they are added up, `dilation` further on for each tap and `stride` further on for each D.
+/// channel. They are added up, shifted by `dilation` for each tap and by `stride` for each D.
 struct ConvTransposeOfVolume : OpRewritePattern<nn::ConvTransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::ConvTransposeOp op, PatternRewriter& rewriter) const override {

@@ -69,7 +69,7 @@ struct NnBuilder {
     to.back() = transpose_b ? shape(b)[shape(b).size() - 2] : shape(b).back();
     return make<nn::MatMulOp>(with_shape(a, to), a, b, /*transpose_a=*/false, transpose_b);
   }
-  /// `value` in a size of `size` along `dim`, with x from `begin` on; zeros if no value is given.
+  /// x from `begin` on along `dim`, within `size` entries of `value`; zeros if no value is given.
   mlir::Value pad(mlir::Value x, int64_t dim, int64_t begin, int64_t size, mlir::FloatAttr value) const {
     llvm::SmallVector<int64_t> to(shape(x));
     if (begin == 0 && to[dim] == size) return x;

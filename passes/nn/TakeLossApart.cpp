@@ -79,7 +79,7 @@ class Loss {
     if (by_batch_) counted = {0};
     if (!mean_) return {sum(each), {}};
     if (!undivided_ && !by_batch_) return {average(each), {}};
-    // Of the target; no gradient goes through it.
+    // The count is the target's; no gradient goes through it.
     if (!undivided_) return {product(sum(each), inverse_count(target_, counted)), {}};
     return {sum(each), quotient(constant(1), inverse_count(target_, counted))};
   }
@@ -191,7 +191,7 @@ class Loss {
     if (!mean_) return {total, {}};
     SmallVector<int64_t> positions = all_dims(each);
     positions.erase(positions.begin() + dim);
-    // Of the target; no gradient goes through it.
+    // The count is the target's; no gradient goes through it.
     mlir::Value inverse = inverse_count(target_, positions);
     return undivided_ ? LossParts{total, quotient(constant(1), inverse)} : LossParts{product(total, inverse), {}};
   }

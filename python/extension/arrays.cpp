@@ -102,8 +102,8 @@ nb::object owned(Library library, DType dtype, const std::vector<int64_t>& shape
   return nb::cast(nb::ndarray<nb::numpy>(data, sizes.size(), sizes.data(), owner, nullptr, type));
 }
 
-/// DLPack's tensor with an owner, and its table of C functions to make one with (DLManagedTensorVersioned and DLPackExchangeAPI of
-/// dlpack.h, whose names they have there).
+/// DLPack's tensor with an owner, and the table of C functions to make one: DLManagedTensorVersioned and DLPackExchangeAPI of
+/// dlpack.h, with its names.
 struct ManagedTensor {
   uint32_t major, minor;
   void* manager_ctx;

@@ -11,11 +11,11 @@
 
 namespace sheaf::python {
 
-/// An array of the caller's, kept alive: NumPy's, torch's, or any other with DLPack or the buffer protocol, in host memory.
+/// A caller's array, kept alive: NumPy's, torch's, or any other with DLPack or the buffer protocol, in host memory.
 class GivenArray {
  public:
   /// Reads `object`; `what` names it in messages ("input 'x'"). An array that isn't dense and row-major is copied. `name`
-  /// becomes the view's. Raises sheaf.Error: `object` is no array, is on a GPU, or has elements of a type that sheaf lacks.
+  /// becomes the view's. Raises sheaf.Error: `object` isn't an array, is on a GPU, or has elements of a type that sheaf lacks.
   GivenArray(nanobind::handle object, const std::string& what, std::string name);
   const TensorView& view() const { return view_; }
 
@@ -35,7 +35,7 @@ std::vector<TensorView> views_of(const std::vector<GivenArray>& arrays);
 enum class Library { numpy, torch };
 Library library_of(nanobind::args positional, nanobind::kwargs named);
 
-/// An array of the caller's to write to. Raises sheaf.Error: GivenArray's errors; it is read-only, or not dense and row-major.
+/// A caller's array to write to. Raises sheaf.Error: GivenArray's errors; it is read-only, or not dense and row-major.
 class WrittenArray {
  public:
   WrittenArray(nanobind::handle object, const std::string& what, std::string name);

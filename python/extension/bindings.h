@@ -12,7 +12,7 @@
 
 namespace sheaf::python {
 
-/// A Model, and who may use it now: calls that read weights share `access`, calls that change them have it alone. Python's
+/// A Model, and the lock on its weights: calls that read them share `access`, calls that change them hold it alone. Python's
 /// threads may call anything at any time; they wait for one another without the GIL.
 struct SharedModel {
   Model model;

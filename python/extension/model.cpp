@@ -17,7 +17,7 @@ using namespace nb::literals;
 namespace sheaf::python {
 namespace {
 
-/// `work()` with the model's weights to itself, or together with others that only read them; without the GIL.
+/// Runs `work()` with the model's weights to itself, or together with others that only read them; without the GIL.
 template <typename Work>
 auto alone(const SharedModel& self, Work work) {
   return without_gil([&] {

@@ -15,7 +15,7 @@ std::string as_html(const std::string& text) {
   return "<pre>" + nb::cast<std::string>(nb::module_::import_("html").attr("escape")(text)) + "</pre>";
 }
 
-/// A report that has a text, as the verb prints it.
+/// A report with its text, as the verb prints it.
 template <typename Report>
 nb::class_<Report> add_report(nb::module_& module, const char* name, const char* doc) {
   return nb::class_<Report>(module, name, doc)

@@ -26,7 +26,7 @@ struct BoundSession {
   std::mutex one_at_a_time = {};
 };
 
-/// `work()` with the session to itself, without the GIL.
+/// Runs `work()` with the session to itself, without the GIL.
 template <typename Work>
 auto in_turn(BoundSession& self, Work work) {
   return without_gil([&] {

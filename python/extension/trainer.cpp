@@ -23,7 +23,7 @@ struct BoundTrainer {
   RunOptions options = run_options();
 };
 
-/// `work()` with the model to itself, without the GIL.
+/// Runs `work()` with the model to itself, without the GIL.
 template <typename Work>
 auto alone(BoundTrainer& self, Work work) {
   return without_gil([&] {

@@ -55,8 +55,8 @@ class _Pass(torch.autograd.Function):
         function, saved = ctx.function, iter(ctx.saved_tensors)
         dense = [ctx.buffers[i] if i in ctx.buffers else next(saved) for i in range(len(function.tensors))]
         session = ctx.kept.lose()
-        # Lost to a later pass, already done once (retain_graph), or results overwritten since: the forward pass is
-        # repeated.
+        # A later pass took the session over, the pass was already done once (retain_graph), or results were overwritten since:
+        # the forward pass is repeated.
         if session is None or any(result._version != version for result, version in ctx.results):
             session = session or function.session(ctx.rows, True)
             again = _forward(function, session, dense, ctx.randomness)  # noqa: F841: must live until the end

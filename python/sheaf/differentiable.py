@@ -1,4 +1,4 @@
-"""A torch.nn.Module's forward and backward passes in sheaf, on tensors that are the module's own."""
+"""A torch.nn.Module's forward and backward passes in sheaf, on the module's own tensors."""
 import threading
 import weakref
 
@@ -40,7 +40,7 @@ class Function:
         self._lock, self._free, self._kept, self._checked = threading.Lock(), {}, [], {}
 
     def _find_tensors(self, module, inputs, sources, prefix):
-        """Which of the module's inputs, parameters and buffers the plan's inputs are, and what its outputs belong to."""
+        """Finds the module's input, parameter or buffer for each of the plan's inputs, and what its outputs belong to."""
         values, outputs = self.function.inputs, [value.name for value in self.function.outputs]
         place = {value.name: i for i, value in enumerate(values)}
         self.tensors = []  # a position among the module's inputs, or (module, own name)
@@ -86,7 +86,7 @@ class Function:
         return torch.randint(2**62, (2,)).tolist() if self.function.draws else [0, 0]
 
     def session(self, rows, backward):
-        """One that keeps nothing still needed."""
+        """A session that keeps nothing still needed."""
         with self._lock:
             if free := self._free.get((rows, backward)):
                 return free.pop()

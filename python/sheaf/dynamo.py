@@ -13,8 +13,8 @@ _told = set()
 
 
 def backend(graph, inputs, *, options=None, **_):
-    """A callable of the same meaning as `graph`, a torch.fx.GraphModule. What sheaf can't compile stays with PyTorch; each reason is logged once, by the
-    logger `sheaf.dynamo`.
+    """A callable equivalent to `graph`, a torch.fx.GraphModule. Graphs that sheaf can't compile stay with PyTorch; the logger
+    `sheaf.dynamo` logs each reason once.
 
     torch.compile's `options`: `devices` ("cpu"): other lists split rows along `dim` (0); `precision`, `numerics`, `threads`, as in
     sheaf.nn.DataParallel."""
@@ -58,7 +58,7 @@ class _Compiled:
         if not any(tensor.dim() for tensor in given):
             raise Error("it has no input whose rows could be split")
         function = Function(region, tuple(tensor.detach() for tensor in given), {}, wanted=wanted, **self._how)
-        # A graph serves all modules alike, each with tensors of its own: all are found among the graph's inputs.
+        # One graph serves all equal modules, each with its own tensors: all of them are among the graph's inputs.
         places, names = {name: i for i, name in region.own.items()}, {part: path for path, part in region.named_modules()}
         function.tensors = [region.given[t] if isinstance(t, int) else places[_joined(names[t[0]], t[1])] for t in function.tensors]
         return function
@@ -118,8 +118,8 @@ def _tensor_of(module, name):
 
 
 def _path(source):
-    """The position of a tensor in a module, as TorchDynamo remembers it: ("0", "weight"). Empty if it is no parameter
-    or buffer."""
+    """The position of a tensor in a module, as TorchDynamo remembers it: ("0", "weight"). Empty if it isn't a parameter or
+    buffer."""
     path, own = [], False
     while source is not None:
         member, index = getattr(source, "member", None), getattr(source, "index", None)

@@ -3,8 +3,9 @@ import html
 
 
 class History(list):
-    """A dict an epoch: "epoch", "steps", "rows", "train_loss" (mean over rows, each as its step found it), "learning_rate", "seconds"
-    (without evaluation), and with evaluation "eval_loss" and the metrics, as "eval_accuracy". `history["train_loss"]` is that of all epochs."""
+    """A dict an epoch: "epoch", "steps", "rows", "train_loss" (mean over rows, each as its step found it), "learning_rate",
+    "seconds" (without evaluation), and with evaluation "eval_loss" and the metrics, as "eval_accuracy". `history["train_loss"]`
+    lists that of all epochs."""
 
     def __getitem__(self, which):
         return [record.get(which) for record in self] if isinstance(which, str) else super().__getitem__(which)

@@ -43,7 +43,7 @@ def imported(file):
             if not zipfile.is_zipfile(opened):
                 raise ValueError("it isn't a zip archive")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's own, about its reading
+            warnings.simplefilter("ignore")  # torch's own warnings about reading
             program = torch.export.load(file)
     except Exception as problem:  # whatever torch, zip and pickle raise
         raise Error([Diagnostic(f"it can't be read as what torch.export.save writes: {reason(problem)}", file)]) from None

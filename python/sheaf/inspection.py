@@ -55,8 +55,8 @@ def _asked(devices, batch):
 
 def dump(model, format="text", program="infer", devices=None, batch=None):
     """A plan's program as "text", "json", "dot", "svg" (drawn by Graphviz), "html", "mlir" or "model-explorer": a str, which a
-    notebook shows. `model`: a Plan, a Model, or what sheaf.compile takes. With `devices` and `batch` it shows every replica's operation with
-    its sizes; the devices need not be there."""
+    notebook shows. `model`: a Plan, a Model, or what sheaf.compile takes. With `devices` and `batch` it shows every replica's
+    operation with its sizes; the devices needn't exist."""
     return Picture(_sheaf.draw(as_plan(model), format, program, *_asked(devices, batch)), format)
 
 
@@ -67,8 +67,8 @@ def graph(model, program="infer", devices=None, batch=None):
 
 
 def estimate(model, devices, batch, program="infer", numerics="strict"):
-    """Predicts a step on each device: memory to the byte, arithmetic, data moved, time. Nothing is run; the devices need not be
-    there."""
+    """Predicts a step on each device: memory to the byte, arithmetic, data moved, time. Nothing is run; the devices needn't
+    exist."""
     return _sheaf.estimate(as_plan(model), program, devices, batch, numerics)
 
 
@@ -78,8 +78,8 @@ def largest_batch(model, devices, memory_bytes, program="infer", batch=1, numeri
 
 
 def explain(model, layer="", program="infer", devices=None, batch=None, numerics="strict"):
-    """For each layer, or for `layer` or that group of layers, where it runs and why, and with devices which implementation computes
-    it and why no other."""
+    """For each layer, or for `layer` or that group of layers, where it runs and why, and, given devices, which implementation
+    computes it and why no other."""
     return _sheaf.explain(as_plan(model), layer, program, *_asked(devices, batch), numerics)
 
 

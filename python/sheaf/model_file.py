@@ -11,8 +11,9 @@ from .places import Places
 class ModelFile:
     """A model file as `json` (a dict, format 1.0) and `weights` ({PyTorch's name: NumPy array}).
 
-    `notes` are sentences about what the import had to decide. `prefix` comes before PyTorch's names in the model file. Of an
-    imported module, `sources` are the names of its own tensors by those of `weights`, `output_tree` is what it returns, and `places` are the lines of its layers."""
+    `notes` are sentences about what the import had to decide. `prefix` comes before PyTorch's names in the model file. For an
+    imported module, `sources` maps the names in `weights` to those of its own tensors, `output_tree` is what it returns, and
+    `places` are the lines of its layers."""
 
     def __init__(self, json, weights=None, notes=(), prefix="", sources=None, output_tree=None, places=None):
         self.json, self.weights, self.notes, self.prefix = json, dict(weights or {}), list(notes), prefix

@@ -18,9 +18,9 @@ class DataParallel(torch.nn.Module):
     along `dim`, outputs are concatenated along it. `device_ids` and `output_device` are entries of the device list; by default all, and the
     first one.
 
-    The first call compiles, and so does each one in another mode, with inputs of other sizes (the batch's aside) or types, or with other
-    parameters that require a gradient; other numbers of rows are bound. The module's structure stays as it was at the first call;
-    its Python code isn't run after that. Gradients of gradients aren't supported.
+    The first call compiles, and so does each call in another mode, with inputs of other sizes (except the batch's) or types, or
+    with other parameters that require a gradient; other numbers of rows are bound. The module's structure stays as it was at
+    the first call; its Python code isn't run after that. Gradients of gradients aren't supported.
 
     `precision`: "f32", "bf16" or "f16"; `numerics`: "strict" or "fast", as in sheaf.compile and Model.bind. `threads`: total CPU threads;
     0: all there are. `shards`: parts that every batch is cut into whatever the devices; None: one a device.

@@ -2,7 +2,7 @@
 
 
 class Outputs(tuple):
-    """The outputs of a model, in its order; `outputs["name"]` is one by its name, `outputs.names` are they all."""
+    """The outputs of a model, in its order; `outputs["name"]` is one by its name, `outputs.names` lists all names."""
 
     def __new__(cls, values, names):
         made = super().__new__(cls, values)

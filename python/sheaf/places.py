@@ -1,4 +1,4 @@
-"""What the compiler says of an imported model's layers, with the lines of code that the layers were imported from."""
+"""The compiler's messages about an imported model's layers, with the lines of code that the layers were imported from."""
 import dataclasses
 import json
 
@@ -39,7 +39,7 @@ def _explained(diagnostic, spans, text):
 
 
 def _dicts(value):
-    """The dicts of a JSON value, those within one before it."""
+    """The dicts of a JSON value, inner ones first."""
     if isinstance(value, (dict, list, tuple)):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _dicts(part)

@@ -13,9 +13,9 @@ from .training_section import Section
 class Plan(_sheaf.Plan):
     """A compiled model: what sheaf.compile makes, or a plan file. One plan serves every device list and batch size; it can't change.
 
-    `weights` are those that the model file came with ({name: array}), `prefix` is what the plan's names have before PyTorch's,
-    `warnings` are what the compiler had to say, and `mixes_rows` whether one of them says that results depend on the devices. In a
-    notebook a plan shows its picture, where Graphviz is there to draw it."""
+    `weights` are those that the model file came with ({name: array}), `prefix` comes before PyTorch's names in the plan,
+    `warnings` are the compiler's, and `mixes_rows` is whether one of them says that results depend on the devices. In a
+    notebook a plan shows its picture, if Graphviz is there to draw it."""
 
     def __init__(self, plan, weights=None, prefix="", warned=(), mixes_rows=False):
         super().__init__(plan)
@@ -33,7 +33,7 @@ class Plan(_sheaf.Plan):
 
     @property
     def training(self):
-        """The model's training section as a dict, with PyTorch's defaults filled in; None where it has none."""
+        """The model's training section as a dict, with PyTorch's defaults filled in; None if it has none."""
         return json.loads(self._training) if self._training else None
 
     def __reduce__(self):
@@ -65,11 +65,12 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
     takes the model's in their order. `schedule`,
     `clip_grad_norm`, `loss_scale`, `metrics` (["accuracy"] by default where the targets are classes): as in a model file.
     `device_memory`: bytes that a device has: an embedding table beyond it goes to the host. 0: not stated.
-    `gradients`: "train" or "eval": with the programs "forward" and "backward", layers being as in that mode; `gradients_of`: names of the
-    inputs and parameters, as the plan has them, that "backward" gives gradients of. sheaf.nn.DataParallel is made of these.
+    `gradients`: "train" or "eval": with the programs "forward" and "backward", with layers as in that mode; `gradients_of`:
+    names of the inputs and parameters, as in the plan, whose gradients "backward" gives. sheaf.nn.DataParallel is made of
+    these.
 
-    Warnings are given as Python's, and kept in plan.warnings. Raises sheaf.Error with the line of the model file for all that is
-    wrong with it; of an imported model, with the operator and the line of the code that it was imported from."""
+    Warnings are given as Python's, and kept in plan.warnings. Raises sheaf.Error with the line of the model file for everything
+    wrong with it; for an imported model, with the operator and the line of the code that it was imported from."""
     text, is_file, name, file = _source(model)
 
     def compiled(training, strategy=strategy):

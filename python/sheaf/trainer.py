@@ -29,9 +29,9 @@ class Trainer(_sheaf.Trainer):
         in the order of `inputs`, or a dict by name. `eval`: such batches, for evaluate() after each epoch. `progress`: one line per epoch
         on stderr.
 
-        Raises sheaf.Error: a loss that isn't finite, with the first such layer; no step is an update any more, whatever the loss's scale;
-        what step() raises. After a
-        KeyboardInterrupt, or any other exception, the trainer is in the state after its last complete step."""
+        Raises sheaf.Error: a loss that isn't finite, with the first such layer; no step updates any more, whatever the loss's
+        scale; errors of step(). After a KeyboardInterrupt, or any other exception, the trainer is in the state after its last
+        complete step."""
         if epochs > 1 and iter(batches) is batches:
             raise Error("the batches are an iterator, which can be gone through only once: give what makes it, as a list or a DataLoader")
         if self.monitor.startswith("eval_") and eval is None:

@@ -48,7 +48,7 @@ def _roles(loss):
     for case in losses:
         if case["if"]["properties"]["type"]["const"] == loss:
             return [item["role"] for item in case["then"]["properties"]["inputs"]["prefixItems"]]
-    return ["output", "target"]  # the compiler says that there is no such loss
+    return ["output", "target"]  # the compiler reports that there is no such loss
 
 
 def _target(loss, output):
@@ -83,7 +83,7 @@ def _optimizer(optimizer, file):
 
 
 def _group(index, group, defaults, file):
-    """What a group of torch.optim's sets itself, and for which parameters of the model file."""
+    """What a group of torch.optim's sets itself, and for which of the model file's parameters."""
     changed = {key: group[key] for key, value in defaults.items() if group[key] != value}
     for key in changed.keys() - {"lr", "weight_decay"}:
         raise Error(f"optimizer: parameter group {index} has a '{key}' of its own; groups may differ in lr and weight_decay")

@@ -68,7 +68,7 @@ Result<BenchSettings> bench_settings(const Options& options) {
   return settings;
 }
 
-/// Some more steps, with operations timed: the measured steps are not traced.
+/// Runs some more steps with operations timed: the measured steps are not traced.
 Result<std::shared_ptr<Trace>> traced(MeasuredProgram& program, const TraceRequest& request, const Measurement& measurement) {
   auto trace = request.open();
   if (!trace || !*trace) return trace;

@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// Reads a report. Errors, located at the file: it can't be read, is no JSON, or no report of `sheaf bench`.
+/// Reads a report. Errors, located at the file: it can't be read, isn't JSON, or isn't a report of `sheaf bench`.
 Result<Json> read_report(const std::string& file);
 
 /// {"old": FILE, "ratios": {"samples_per_s", "step_seconds", "bind_seconds", "peak_MiB"} (new over old), "verdict": "faster" |

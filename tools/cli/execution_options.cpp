@@ -152,7 +152,7 @@ Result<LengthNumbers> lengths_of_options(const Options& options) {
 
 namespace {
 
-/// The values of `program` that data is given for, by their sizes.
+/// Adds the lengths in the shapes of the data that `program`'s inputs and targets get.
 Result<void> add_data(const Program& program, const std::vector<Length>& lengths,
                       const std::map<std::string, std::string>& sources, GivenLengths& given) {
   for (const Value& value : program.values) {

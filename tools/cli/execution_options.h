@@ -18,11 +18,11 @@ void seed_option(OptionParser& parser);          ///< --seed S
 void numerics_option(OptionParser& parser);      ///< --numerics KIND
 void tune_option(OptionParser& parser);          ///< --tune KIND
 void length_option(OptionParser& parser);        ///< --length NAME=N
-// For verbs that don't run plans as they stand; those that do have all of these in execution_options().
+// For verbs that don't run plans as they are; those that do have all of these in execution_options().
 void deterministic_option(OptionParser& parser);  ///< --no-deterministic
 void deadline_option(OptionParser& parser);       ///< --deadline SECONDS
 void bytes_option(OptionParser& parser);          ///< --bytes NAME[,NAME]
-/// --no-graphs, --no-deterministic and --deadline, under a heading of their own.
+/// --no-graphs, --no-deterministic and --deadline, under their own heading.
 void execution_options(OptionParser& parser);
 
 /// The value of --device-model; empty if absent. Errors are the command line's fault.
@@ -38,9 +38,9 @@ Result<BindOptions> bind_options(const Options& options);
 /// The values of --length. Errors are the command line's fault.
 Result<LengthNumbers> lengths_of_options(const Options& options);
 
-/// The plan with numbers for its lengths: those of `given` and of the shapes of `sources`, by the name of an input or target. A plan
-/// without lengths stays as it is, if none is given. Errors: those of with_lengths(); a source that can't be read or has another
-/// number of dimensions; two that give a length two numbers.
+/// The plan with numbers for its lengths, from `given` and from the shapes of `sources`, by the name of an input or target. A
+/// plan without lengths stays as it is, if none is given. Errors: those of with_lengths(); a source that can't be read or has
+/// another number of dimensions; two that give a length different numbers.
 Result<Plan> sized(Plan plan, const LengthNumbers& given, const std::map<std::string, std::string>& sources = {});
 
 }  // namespace sheaf

@@ -18,7 +18,7 @@ std::string source_help(const std::string& what);
 Result<std::map<std::string, std::string>> named_sources(const std::string& option, const std::vector<std::string>& given);
 
 /// Checks that each of `values` has a source, and that no source is superfluous; a single error lists all faults. `what`
-/// describes the values: "inputs". `model`: whose.
+/// describes the values: "inputs". `model`: the name of their model.
 Result<void> check_names(const std::string& option, const std::string& what, const std::string& model,
                          const std::vector<ValueInfo>& values, const std::map<std::string, std::string>& sources);
 

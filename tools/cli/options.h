@@ -30,7 +30,7 @@ class Options {
   bool help_ = false;
 };
 
-/// What an option's value has to do with files.
+/// How an option's value relates to files.
 enum class FileUse {
   none,
   input,   ///< names a file that is read
@@ -66,7 +66,7 @@ class OptionParser {
 
   /// A required argument by position, called e.g. "PLAN".
   OptionParser& positional(std::string name, std::string help);
-  /// An optional one; only optional ones may follow it.
+  /// An optional argument; only optional ones may follow it.
   OptionParser& optional_positional(std::string name, std::string help);
   /// An option with a value: option("--devices", "LIST", "…"). The first name may be a short one ("-o").
   OptionParser& option(std::string name, std::string placeholder, std::string help);

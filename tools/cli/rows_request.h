@@ -21,7 +21,7 @@ struct RowsRequest {
   BindOptions bind;
 };
 
-/// From the command line, whose fault every error is. `option`: the one that names sources; `batch_size`: the default.
+/// From the command line; every error is its fault. `option`: the one that names sources; `batch_size`: the default.
 Result<RowsRequest> rows_request(const Options& options, const std::string& option, int64_t batch_size);
 
 }  // namespace sheaf

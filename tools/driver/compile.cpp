@@ -57,7 +57,7 @@ std::string text_of(ModuleOp module) {
 }
 
 /// The optimiser's states (`role` "state") and the sums of micro-batches ("accumulator"): arguments of a training program, all
-/// zero at first where they say nothing else.
+/// zero at first unless they say otherwise.
 std::vector<Parameter> states_of(func::FuncOp function, StringRef role = "state") {
   std::vector<Parameter> states;
   for (BlockArgument argument : function.getArguments()) {
@@ -172,7 +172,7 @@ Result<std::vector<std::string>> differentiable(const frontend::Model& model, fu
 Result<void> add_caller_programs(const frontend::Model& model, const CompileOptions& options, passes::PipelineOptions pipeline,
                                  void (*lower)(OpPassManager&), Compiler& compiler, Plan& plan) {
   pipeline.training_mode = options.gradients->training_mode;
-  compiler.diagnostics.take_no_warnings();  // of the same graph: already present
+  compiler.diagnostics.take_no_warnings();  // the warnings of the same graph are already present
   const auto add = [&](StringRef name, Program& graph, Program& program, std::string& ir) -> Result<void> {
     ImportedModel imported =
         import_model(model, compiler.context, pipeline.training_mode ? Purpose::training_outputs : Purpose::inference);
@@ -265,7 +265,7 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
     plan.train = std::move(train.programs[0]);
   }
   if (model.training && (wanted("accumulate") || wanted("update"))) {
-    if (trains) diagnostics.take_no_warnings();  // of the same graph: already present
+    if (trains) diagnostics.take_no_warnings();  // the warnings of the same graph are already present
     SHEAF_ASSIGN(auto parts,
                  add(Purpose::training, {"accumulate", "update"}, passes::build_accumulation_pipeline, lower_training));
     plan.accumulate_ir = std::move(parts.ir);

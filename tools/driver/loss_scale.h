@@ -11,8 +11,8 @@
 
 namespace sheaf {
 
-/// A number, or torch.amp.GradScaler's arguments, complete: the model's; where it says nothing, in f16 GradScaler's own. Null: the loss
-/// isn't scaled.
+/// The model's setting: a number, or torch.amp.GradScaler's arguments, complete; without one, in f16 GradScaler's own. Null:
+/// the loss isn't scaled.
 Json loss_scale_of(const frontend::Training& training, const std::string& precision);
 
 /// The same as `nn.loss_scale`; it isn't null.

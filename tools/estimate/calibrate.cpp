@@ -42,7 +42,7 @@ LibraryOperation product(int64_t side) {
   return library_operation(Op::matmul, {"a", "b"}, {{side, side}, {side, side}}, {side, side});
 }
 
-/// A convolution of so many channels, 3×3, 28×28, its gradients, and a transposed one, 4×4 with a stride of 2.
+/// A convolution of `channels` channels, 3×3, 28×28, its gradients, and a transposed one, 4×4 with a stride of 2.
 std::vector<LibraryOperation> convolutions(int64_t rows, int64_t channels) {
   const std::vector<int64_t> image = {rows, channels, 28, 28}, weight = {channels, channels, 3, 3};
   const Json ones = Json::array({1, 1}), twos = Json::array({2, 2}), none = Json::array({0, 0});
@@ -61,7 +61,7 @@ std::vector<LibraryOperation> convolutions(int64_t rows, int64_t channels) {
   };
 }
 
-/// The CPU's, aligned as a run's: an operand that isn't makes two accesses of each.
+/// The CPU's memory, aligned as in a run: for a misaligned operand each access becomes two.
 class OperandMemory {
  public:
   OperandMemory() = default;
@@ -116,7 +116,7 @@ Result<void> measure_arithmetic(int threads, DType dtype, double& peak, std::map
   SHEAF_ASSIGN(const Measured square, measure(product(threads <= 4 ? 512 : 1024), dtype, threads));
   peak = square.rate();
   for (const auto& [channels, rates] : {std::pair(kManyChannels, &many), std::pair(kFewChannels, &few)}) {
-    // As many values in both; products over the batch want rows.
+    // Both have as many values; products over the batch need rows.
     for (const LibraryOperation& operation : convolutions(4 * threads * (kManyChannels / channels), channels)) {
       SHEAF_ASSIGN(const Measured measured, measure(operation, dtype, threads));
       (*rates)[operation.step.op] = measured.rate();

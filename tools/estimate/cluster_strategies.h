@@ -21,7 +21,7 @@ struct StrategyEstimate {
 
 /// What a device keeps besides the arena, for one process with one device.
 struct StepMemory {
-  double lasting = 0, parameters = 0, optimizer = 0;  ///< the first has the others in it
+  double lasting = 0, parameters = 0, optimizer = 0;  ///< `lasting` includes the others
   double arena_gaps = 0;                              ///< of the arena, beyond what is live at its fullest
 };
 

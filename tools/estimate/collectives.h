@@ -1,4 +1,4 @@
-// The time that an operation of all devices of a cluster takes, by the ways its data takes.
+// The time of an operation of all a cluster's devices, by the routes of its data.
 #pragma once
 
 #include "runtime/cost/roofline.h"

@@ -42,7 +42,7 @@ constexpr int64_t kColumns = 64, kLanes = 16;
 
 using Loop = decltype(&softmax_rows);
 
-/// For the CPU at hand.
+/// For this machine's CPU.
 Loop softmax_loop() {
 #if defined(__x86_64__)
   if (has_avx512())

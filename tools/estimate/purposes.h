@@ -14,7 +14,7 @@ using MemoryByPurpose = std::array<size_t, kPurposes>;
 IdVector<TensorId, Value::Purpose> purposes_of_tensors(const BoundProgram& bound, const Plan& plan, const Program& program,
                                                        const VariableStore& store);
 
-/// For what is in the variable store.
+/// For a node of the variable store.
 Value::Purpose purpose_of(const Plan& plan, const VariableStore::Node& node);
 
 }  // namespace sheaf

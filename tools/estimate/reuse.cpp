@@ -22,7 +22,7 @@ double Reuse::cached_bytes(const Instance& instance, const Cost& cost, double ca
   touched_[lane] += cost.bytes();
   for (const auto* operands : {&instance.inputs, &instance.outputs})
     for (TensorId operand : *operands) last_.insert_or_assign(program_.root(operand).tensor, Touch{lane, touched_[lane]});
-  // Results lie where others were until they died, so they find their place in the cache if the whole operation does.
+  // Results lie where other values were until they died, so their place is in the cache if the whole operation is.
   const double share = read > 0 ? cached / read : 0;
   return share * cost.read_bytes + (cost.bytes() <= cache ? cost.written_bytes : 0);
 }

@@ -8,17 +8,17 @@
 
 namespace sheaf {
 
-/// Follows a step's operations in their order. What a lane read or wrote is taken to be in its cache until the lane has touched as
-/// many other bytes as that holds.
+/// Follows a step's operations in their order. Data that a lane read or wrote counts as cached until the lane has touched as
+/// many other bytes as its cache holds.
 class Reuse {
  public:
-  /// `step_bytes`: by lane, all that the operations of a step touch. Steps follow one another, so what the first operations read was
-  /// last touched in the step before.
+  /// `step_bytes`: by lane, all bytes that the operations of a step touch. Steps follow one another, so data that the first
+  /// operations read was last touched in the step before.
   Reuse(const BoundProgram& program, IdVector<LaneId, double> step_bytes)
       : program_(program), touched_(step_bytes), step_bytes_(std::move(step_bytes)) {}
 
-  /// How many of the bytes in `cost` an instance moves from and to a cache of `cache` bytes. Afterwards its operands are the last that
-  /// its lane touched.
+  /// How many of the bytes in `cost` an instance moves from and to a cache of `cache` bytes. Afterwards its operands are the
+  /// last that its lane touched.
   double cached_bytes(const Instance& instance, const Cost& cost, double cache);
 
  private:

@@ -90,8 +90,8 @@ class StepReader {
     return parameter_[root];
   }
 
-  /// Of the parameters that it reads. An operation that reads only one, such as a conversion of its elements, makes another
-  /// form of it, whose readers are the parameter's.
+  /// Notes the parameters that it reads. The result of an operation that reads only one, such as a conversion of its elements,
+  /// is another form of that parameter: readers of the form count as the parameter's.
   void note_reads(InstanceId i) {
     const Instance& instance = bound_.instances[i];
     if (instance.left_out() || phase(i) == Phase::update) return;
@@ -138,7 +138,7 @@ class StepReader {
   const Estimate& estimate_;
   TrainingStep step_;
   IdVector<InstanceId, int> position_;                   ///< among TrainingStep::seconds
-  IdVector<TensorId, std::optional<NodeId>> parameter_;  ///< by root: the parameter of which it is another form
+  IdVector<TensorId, std::optional<NodeId>> parameter_;  ///< by root: the parameter that it is another form of
   std::map<NodeId, StepParameter> parameters_;
 };
 

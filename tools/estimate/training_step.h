@@ -13,7 +13,7 @@ namespace sheaf {
 struct StepParameter {
   std::string name;
   double bytes = 0;
-  /// Operations (TrainingStep::seconds) that read it: the first and the last of the forward pass and of the backward pass; -1: none.
+  /// Operations (TrainingStep::seconds) that read it: first and last of the forward pass and of the backward pass; -1: none.
   int forward[2] = {-1, -1}, backward[2] = {-1, -1};
 };
 

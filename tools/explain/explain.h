@@ -45,7 +45,7 @@ struct ExplainedOperation {
   std::vector<std::string> devices;  ///< one for each replica it runs for
   std::vector<int> replicas;         ///< empty outside regions
   std::string implementation, reason;
-  std::string launch;  ///< "update of 62 parameters": what is launched at once, this among it; empty: this alone
+  std::string launch;  ///< "update of 62 parameters": what is launched at once, including this; empty: only this
   std::vector<ExplainedOperand> inputs, outputs;
   std::string uncertain;  ///< the part of its memory that isn't known without the device (Prepared::uncertain)
   Cost cost;              ///< of one replica

@@ -1,4 +1,4 @@
-// The colours of a node in every picture: by what it does or, in a difference, by what became of it.
+// The colours of a node in every picture: by what it does or, in a difference, by how it changed.
 #pragma once
 
 #include "runtime/ops/traits.h"

@@ -20,7 +20,7 @@ struct PlacementTensor {
   std::optional<Extent> bytes;  ///< none if it isn't linear in the symbols (two symbolic dimensions)
 };
 
-/// What became of a node between two graphs (diff.h); `none` in a graph that isn't a difference.
+/// How a node changed between two graphs (diff.h); `none` in a graph that isn't a difference.
 enum class NodeChange { none, same, changed, removed, added };
 
 struct PlacementNode {

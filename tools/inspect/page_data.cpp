@@ -69,7 +69,7 @@ Json changes_json(const std::vector<PropertyChange>& changes) {
   return json;
 }
 
-/// What became of node `n` of merged(). A differing node has a list of its own there, instead of a place in the reason.
+/// How node `n` of merged() changed. A differing node has a separate list there, instead of a place in the reason.
 void say_difference(Json& json, const GraphDiff& difference, size_t n) {
   const NodeDiff& node = difference.nodes[n];
   json["change"] = name_of_change(node.change);
@@ -152,8 +152,8 @@ Json memory_json(const std::vector<LaneMemory>& lanes) {
   return json;
 }
 
-/// What the script asks of an operation: the class in style.css of its movement, whether it is the plan's, and which part of a
-/// training step it belongs to.
+/// What the script needs to know of an operation: the class in style.css of its movement, whether it is the plan's, and which
+/// part of a training step it belongs to.
 Json operations_json() {
   Json operations = Json::object();
   for (size_t i = 0; i < kOps; ++i) {

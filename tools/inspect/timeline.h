@@ -41,8 +41,8 @@ struct Timeline {
 inline constexpr size_t kMostSlices = 200'000;
 
 /// Reads the complete events (ph "X") of a trace, {"traceEvents": […]} or the bare array, and its names of processes and
-/// threads; events of other kinds (counters, flows) are skipped. `file` is for messages. Errors, located in the text: no JSON;
-/// neither of the two forms; an event that is no object; a slice without a name, `ts` or `dur`, or with impossible ones; no
+/// threads; events of other kinds (counters, flows) are skipped. `file` is for messages. Errors, located in the text: not JSON;
+/// neither of the two forms; an event that isn't an object; a slice without a name, `ts` or `dur`, or with impossible ones; no
 /// slice at all.
 Result<Timeline> parse_timeline(const std::string& file, std::string_view text, size_t most_slices = kMostSlices);
 

@@ -17,8 +17,8 @@ namespace sheaf {
 using TakeEvent = std::function<std::optional<std::string>(const nlohmann::json& event)>;
 
 /// Passes each element of a trace's array of events, {"traceEvents": […]} or the bare array, to `take` in order, and returns
-/// their number. Errors, located in `text` (of `file`): no JSON, JSON nested too deep, neither of the two forms, and what
-/// `take` says of an event.
+/// their number. Errors, located in `text` (of `file`): not JSON, JSON nested too deep, neither of the two forms, and `take`'s
+/// own for an event.
 Result<size_t> for_each_event(const std::string& file, std::string_view text, const TakeEvent& take);
 
 }  // namespace sheaf

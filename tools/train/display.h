@@ -43,7 +43,7 @@ class Display {
   Display(std::FILE* to, const RunLength& length);
   void step(const StepRecord& record);
   void epoch(const EpochRecord& record);
-  /// A line of its own, above the bar.
+  /// Prints a separate line above the bar.
   void say(const std::string& line);
   /// Removes the bar.
   void clear();
@@ -53,8 +53,8 @@ class Display {
   bool terminal_;
   RunLength length_;
   bool bar_shown_ = false;
-  int64_t steps_ = 0;       ///< that this process has done,
-  double seconds_ = 0;      ///< in this time,
+  int64_t steps_ = 0;       ///< that this process has done
+  double seconds_ = 0;      ///< of these steps
   double waited_ = 0;       ///< the part of it spent waiting for data
   double recent_rate_ = 0;  ///< samples a second, smoothed
   std::chrono::steady_clock::time_point drawn_{};

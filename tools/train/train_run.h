@@ -65,8 +65,8 @@ class TrainRun {
   std::optional<EventFile> events_;
   std::optional<Display> display_;
   std::shared_ptr<Trace> trace_;   ///< null: none is requested
-  std::string plan_hash_;          ///< of a run with checkpoints,
-  uint32_t data_fingerprint_ = 0;  ///< as this is
+  std::string plan_hash_;          ///< of a run with checkpoints
+  uint32_t data_fingerprint_ = 0;  ///< of a run with checkpoints
   LoopSettings loop_;
   LoopState state_;
   std::string resumed_from_;            ///< a checkpoint; empty: a new run

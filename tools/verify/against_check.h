@@ -15,7 +15,7 @@ Result<Verification> verify_against(const Plan& plan, const NamedTensors& weight
 
 /// The tensors of `theirs` that are the plan's inputs and targets.
 NamedTensors data_in(const Plan& plan, const NamedTensors& theirs);
-/// The number of their rows; 0: none of them says.
+/// The number of their rows; 0: they don't tell.
 int64_t rows_of(const Plan& plan, const NamedTensors& data);
 
 }  // namespace sheaf

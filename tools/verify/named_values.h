@@ -12,7 +12,7 @@ namespace sheaf {
 
 /// By parameter: its gradient, the value of its shape from which its update, or the optimiser's new state, is computed.
 /// Parameters without an update have none, nor do those whose gradients are added up in the optimiser's kernel.
-/// Nor do those of a plan with a scaled loss, where what is made of a gradient stands between it and the update.
+/// Nor do those of a plan with a scaled loss, where further values stand between a gradient and the update.
 std::map<std::string, int> gradients_of(const Plan& plan, const Program& program);
 
 /// The values of an inference program that are a layer's result, in order. A step of several layers gives the last one's. A

@@ -30,7 +30,7 @@ class ObservedProgram {
   Binding& binding() { return *binding_; }
   /// Sets parameters, buffers and state; unnamed ones stay as they are.
   Result<void> set(const NamedTensors& variables);
-  /// As they are now.
+  /// The current value of one of them.
   Result<HostTensor> variable(const std::string& name);
   /// The binding's inputs, taken from tensors by the name of their value. Errors: one that is missing or misshapen.
   Result<std::vector<const void*>> inputs(const NamedTensors& given) const;

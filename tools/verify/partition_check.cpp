@@ -58,7 +58,7 @@ class Check {
     return run_.binding.write(bound, expected->bytes.data());
   }
 
-  /// One summand: compared once all are there.
+  /// One summand: compared once all have arrived.
   Result<void> look_at_part(const BoundValue& bound, HostTensor found) {
     auto& parts = parts_[bound.value];
     parts.push_back(std::move(found));

@@ -32,7 +32,7 @@ class Reference {
   ValueLayout layout(int value) const { return layouts_[static_cast<size_t>(value)]; }
   /// The part of replica `replica`; for a partial value nothing is known by replica.
   Result<std::optional<HostTensor>> expected(int value, int replica) const;
-  /// The result of replica `replica`'s step alone from its parts of the step's inputs.
+  /// The result of the step on replica `replica` only, from its parts of the step's inputs.
   Result<std::vector<HostTensor>> on_replica(int step, int replica) const;
 
  private:

@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-/// Elements before a dimension, and the bytes behind it.
+/// Elements before a dimension, and the bytes after it.
 struct Strides {
   size_t outer = 1, inner_bytes = 1;
 };

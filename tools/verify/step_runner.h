@@ -25,11 +25,11 @@ class BoundStep {
   std::unique_ptr<Binding> binding_;
   std::vector<int> inputs_;
   size_t own_ = 0;
-  std::vector<int> results_;  ///< by output of the step: of the binding's outputs, -1: none
+  std::vector<int> results_;  ///< by output of the step: its index among the binding's outputs, -1: none
 };
 
 /// Binds steps on the host, each by itself, without anything of the partitioned run's binding (lanes, arenas, shared copies of
-/// weights, formats handed on).
+/// weights, formats passed on).
 class StepRunner {
  public:
   /// `plan` must outlive the runner. Errors: its kernels can't be loaded.

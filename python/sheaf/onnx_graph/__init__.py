@@ -7,9 +7,9 @@ from .program import module_of
 
 
 def from_onnx(file, *, name=None, batch_dim=0, sizes=None):
-    """The ModelFile of an ONNX graph, as inference has it; in training its BatchNormalization and Dropout do what PyTorch's do.
+    """The ModelFile of an ONNX graph, as in inference; in training its BatchNormalization and Dropout act as PyTorch's do.
 
-    `batch_dim` is the dimension that is the batch, of every input, or {input: dimension, or None if there is none}. `sizes` gives the
+    `batch_dim` is the batch dimension of every input, or {input: dimension, or None if there is none}. `sizes` gives the
     graph's other free sizes by name: {"sequence": 128}. Weights that PyTorch's exporter named have PyTorch's names.
     Raises sheaf.Error with the node for each operation that a model file can't express: `line` counts nodes from 1.
     """

@@ -19,7 +19,7 @@ class Declared:
 
 @dataclass
 class Node:
-    """One operation. `inputs` and `outputs` are names, "" for what is absent; `line` counts from 1."""
+    """One operation. `inputs` and `outputs` are names, "" for absent ones; `line` counts from 1."""
 
     kind: str
     name: str

@@ -130,7 +130,7 @@ def matmul(node, a, b):
 
 
 class BatchNorm(nn.modules.batchnorm._BatchNorm):
-    """For any number of dimensions: a node doesn't say."""
+    """For any number of dimensions: the node doesn't state it."""
 
     def _check_input_dim(self, input):
         pass

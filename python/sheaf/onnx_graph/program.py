@@ -16,7 +16,7 @@ class Program(torch.nn.Module):
 
 
 def module_of(graph):
-    """Raises Error with all nodes whose operation is unknown, or unknown in this form."""
+    """The Program of a graph. Raises Error with all nodes whose operation is unknown, or unknown in this form."""
     module = type(graph.name, (Program,), {})()
     weights, problems = Placed(module, graph), []
     variables, steps, lines = {}, [], {}

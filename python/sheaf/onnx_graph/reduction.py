@@ -92,5 +92,5 @@ def top_k(node, *inputs):
     k = setting(node, inputs, 1, "k")
     k = k[0] if isinstance(k, list) else k
     axis = node.attributes.get("axis", -1)
-    # Equals in their order, which torch.topk doesn't promise.
+    # Equal elements in their order, which torch.topk doesn't promise.
     return tuple(each.narrow(axis, 0, k) for each in torch.sort(inputs[0], dim=axis, descending=bool(node.attributes.get("largest", 1)), stable=True))

@@ -34,8 +34,8 @@ def from_torch(module, example_inputs, example_keywords=None, *, name=None, batc
 
 
 def from_exported(program, *, name=None):
-    """The ModelFile of a torch.export.ExportedProgram, which one free size has been left in: the batch. It is the graph of the mode that
-    the module was in. Raises sheaf.Error as from_torch does."""
+    """The ModelFile of a torch.export.ExportedProgram with one free size: the batch. It is the graph of the mode that the
+    module was in. Raises sheaf.Error as from_torch does."""
     free_size(program)
     module = module_of(program)
     graph = read(program)

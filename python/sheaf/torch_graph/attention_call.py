@@ -32,7 +32,7 @@ def _forward(self, query, key, value, key_padding_mask=None, need_weights=True, 
 
 @contextlib.contextmanager
 def as_one_call():
-    """Within it, MultiheadAttention's forward is the operator `sheaf::multihead_attention`."""
+    """Inside this context, MultiheadAttention's forward is the operator `sheaf::multihead_attention`."""
     forward, fast_path = torch.nn.MultiheadAttention.forward, torch.backends.mha.get_fastpath_enabled()
     torch.nn.MultiheadAttention.forward = _forward
     torch.backends.mha.set_fastpath_enabled(False)

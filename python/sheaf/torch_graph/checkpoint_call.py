@@ -15,9 +15,8 @@ def checkpoints_of(node):
 
 @contextlib.contextmanager
 def checkpoints_pass_through():
-    """Within it, a checkpoint calls its function as if it weren't there, and records itself on the nodes of the
-    exported graph. Releases of PyTorch before 2.9 can't record anything on nodes: with them, checkpoints leave no
-    trace."""
+    """Inside this context, a checkpoint calls its function as if it weren't there, and records itself on the nodes of the
+    exported graph. Releases of PyTorch before 2.9 can't record anything on nodes: with them, checkpoints leave no trace."""
     around, count = [], 0
 
     @contextlib.contextmanager

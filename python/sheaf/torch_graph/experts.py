@@ -15,7 +15,8 @@ def _models(module):
 
 @contextlib.contextmanager
 def experts_by_row(module, notes):
-    """Within it, transformers' mixtures of experts compute each row by itself. `notes` says so of a model that does otherwise."""
+    """Inside this context, transformers' mixtures of experts compute each row separately. `notes` gets a note for a
+    model that is changed."""
     with contextlib.ExitStack() as restored:
         for model in _models(module):
             before = model.get_experts_implementation()

@@ -63,8 +63,8 @@ def _named_keywords(module, keywords):
 
 @contextlib.contextmanager
 def _outputs_without_objects(module, notes):
-    """torch.export refuses what a module returns beside tensors, such as transformers' caches for the next call: meanwhile it returns None
-    in their places, and `notes` say so."""
+    """torch.export refuses objects that a module returns beside tensors, such as transformers' caches for the next call:
+    inside this context, the module returns None in their places, and `notes` say so."""
     forward = module.forward
 
     def kept(leaf):
@@ -105,8 +105,8 @@ def _mode(module, training):
 
 @contextlib.contextmanager
 def _where_sizes_are_fixed(frames):
-    """`frames` receives the call stack of the code that first takes a size of any number for one number, from the module's call on. torch.export
-    tells of it only at the end, when the module's code has returned."""
+    """`frames` receives the call stack of the code that first takes a size of any number for one number, from the module's call
+    on. torch.export reports this only at the end, when the module's code has returned."""
     replace = ShapeEnv._set_replacement
 
     def noted(self, symbol, value, *rest):

@@ -26,7 +26,7 @@ def _reflected(at, low, high):
 
 
 def _inside(at, size, padding_mode, align_corners):
-    """A position in elements, brought into 0 … size - 1 unless what is outside counts as 0."""
+    """A position in elements, brought into 0 … size - 1 unless elements outside count as 0."""
     if padding_mode == 0:
         return at
     if padding_mode == 2:

@@ -107,7 +107,7 @@ def _smoothed(operator):
 
 
 def _weights(operator, old, new, factor, align_corners):
-    """The matrix of a resampling from `old` elements to `new`: what it makes of lines with a single 1."""
+    """The matrix of a resampling from `old` elements to `new`: its results for lines with a single 1."""
     lines = torch.eye(old)[None, None]
     if operator._overloadname == "vec":
         size, factors = ([old, new], None) if factor is None else (None, [1.0, factor])

@@ -79,7 +79,7 @@ def _along(a, w):
 
 
 def _scattered(a, w, kind, source):
-    """torch.scatter takes an index smaller than x but along `dim`, and a source larger than the index."""
+    """torch.scatter takes an index smaller than x except along `dim`, and a source larger than the index."""
     x, index, dim = a["self"], a["index"], _along(a, w)
     if any(i != dim and index.shape[i] != x.shape[i] for i in range(x.rank)):
         raise w.refuse("writes to a part of a dimension that it doesn't index", "slice it first")

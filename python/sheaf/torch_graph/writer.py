@@ -55,7 +55,8 @@ class Writer:
         return found
 
     def layer(self, kind, inputs, result=None, results=None, owner=None, parameters=None, **arguments):
-        """Writes a layer; returns its result, of (shape, dtype) `result`, by default the call's own; or a list of results, as `results` says."""
+        """Writes a layer; returns its result, of (shape, dtype) `result`, by default the call's own; or a list of results, as
+        in `results`."""
         if any(isinstance(value, float) and not math.isfinite(value) for value in arguments.values()):
             raise self.refuse("takes a number that isn't finite, which model files can't hold")
         layer = Layer(kind, [self.exact(value) for value in inputs], arguments, self.stack, self.source, owner, parameters or {},
@@ -128,7 +129,7 @@ class Writer:
         return self.reshape(self.expand(self.reshape(value, apart), wanted), shape)
 
     def typed(self, kind, inputs, parameters, **arguments):
-        """A layer with parameters under the names of PyTorch's class, or None if these are no such parameters."""
+        """A layer with parameters under the names of PyTorch's class, or None if these aren't such parameters."""
         given = {own: value for own, value in parameters.items() if value is not None}
         owners = None
         for own, value in given.items():
@@ -150,7 +151,7 @@ class Writer:
         return self.layer("Cast", [value], (value.shape, dtype), dtype=DTYPES[dtype])
 
     def in_floats(self, value):
-        """Integers as floating-point numbers, if those are what PyTorch computes of them here."""
+        """Integers as floating-point numbers, if PyTorch computes in those here."""
         dtype = self.shapes()[0][1]
         return self.cast(value, dtype) if dtype.is_floating_point and not value.dtype.is_floating_point else value
 

@@ -41,7 +41,7 @@ function startDock() {
       document.getElementById(other + "-tab").focus();
     });
   }
-  openTab(tabs[tabs.length - 1][0]);  // a trace was asked for by name: it is seen first
+  openTab(tabs[tabs.length - 1][0]);  // a trace was requested by name, so it is shown first
   if (timeline) listenToTimeline(timeline);
   new ResizeObserver(drawDock).observe(dock);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawDock);

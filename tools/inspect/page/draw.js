@@ -54,7 +54,7 @@ function drawGroup(group) {
   make("text", {x: group.x + 8, y: group.y + 14}, frame, "▾ " + clipped(name, group.width - 24, 11));
 }
 
-/** How nodes of a group changed, where the page shows a difference of two plans: "+2 −1 ~3". */
+/** How nodes of a group changed, if the page shows a difference of two plans: "+2 −1 ~3". */
 function changesText(members) {
   const count = (change) => members.filter((node) => node.change === change).length;
   return [["added", "+"], ["removed", "−"], ["changed", "~"]].map(([change, sign]) => count(change) ? sign + count(change) : "")
@@ -86,7 +86,7 @@ function drawNode(node, parent) {
   if (badge) make("text", {class: "badge", x: NODE_WIDTH - 8, y: 18, "text-anchor": "end"}, box, badge);
 }
 
-/** Size labels stand in two lines: what it is, and its bytes. */
+/** Size labels have two lines: what it is, and its bytes. */
 function drawSize(edge, x, y, anchor, parent) {
   const text = make("text", {class: "size", "text-anchor": anchor}, parent);
   make("tspan", {x, y}, text, edge.what);
@@ -122,11 +122,11 @@ function drawEdge(picture, edge, parent, sizes, labelled) {
   make("path", {d: path}, line);
 
   if (edge.stash) return;
-  // One label below what a node hands on; where it fans out to other lanes, one above each user instead.
+  // One label below a node's result; if it fans out to other lanes, one above each user instead.
   const fans = across && new Set(from.users).size > 1;
   const atTarget = fans || edge.parameter;
   const place = JSON.stringify(atTarget ? [to.key, aside] : from.key);
-  if (labelled.has(place)) return;  // more is told by hovering, and by the panel
+  if (labelled.has(place)) return;  // hovering and the panel tell more
   labelled.add(place);
   if (atTarget) drawSize(edge, x2 + (aside < 0 ? -5 : 5), to.frameTop - 14, aside < 0 ? "end" : "start", sizes);
   else drawSize(edge, from.x + NODE_WIDTH / 2 + 6, y1 + 14, "start", sizes);

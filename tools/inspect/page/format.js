@@ -18,7 +18,7 @@ function timeText(us) {
   return Number((us * factor).toPrecision(4)) + " " + unit;
 }
 
-/** "3.2 GFLOP/s": a quantity a second, of so much in so many microseconds. */
+/** "3.2 GFLOP/s": a quantity per second, given its amount and the microseconds it took. */
 function rateText(amount, us, unit) {
   return Number((amount / us / 1e3).toPrecision(3)) + " G" + unit + "/s";
 }
@@ -39,7 +39,7 @@ function makeHtml(tag, className, parent, text) {
   return element;
 }
 
-/** About `width` pixels of text at `size` pixels. The start of a name is cut, for its end tells layers apart. */
+/** About `width` pixels of text at `size` pixels. The start of a name is cut, because its end tells layers apart. */
 function clipped(text, width, size, keepStart) {
   const characters = [...text];
   const most = Math.max(1, Math.floor(width / (size * 0.56)));
@@ -53,7 +53,7 @@ function operationOf(op) {
   return Object.hasOwn(data.operations, op) ? data.operations[op] : {};
 }
 
-/** What colour a node has. */
+/** A node's colour. */
 function kindOf(node) {
   if (node.inserted) return operationOf(node.op).movement || "other";
   return node.op === "input" || node.op === "output" ? "end" : "layer";

@@ -1,4 +1,4 @@
-// Where things stand: rows are levels, columns are lanes; long edges run in a gutter beside their lane.
+// The layout: rows are levels, columns are lanes; long edges run in a gutter beside their lane.
 
 const NODE_WIDTH = 176, NODE_HEIGHT = 42, SLOT_GAP = 26, ROW_GAP = 50, LANE_PADDING = 26, TRACK = 9, LANE_GAP = 28;
 const HEADER = 62, GROUP_HEADER = 22, GROUP_FOOTER = 9;
@@ -32,7 +32,7 @@ function layout(tree, graph) {
   return {lanes, groups, ...graph, width: x, height};
 }
 
-/** Nodes of one lane on one level stand side by side, each below its first operand where that place is free. */
+/** Nodes of one lane on one level are side by side, each below its first operand if that place is free. */
 function setSlots(graph, lanes) {
   for (const lane of lanes) {
     const taken = new Set();

@@ -1,4 +1,4 @@
-// Rows of the picture: topological levels, with at most so many nodes of a lane side by side.
+// Rows of the picture: topological levels, with a limit on a lane's nodes side by side.
 
 const MOST_ABREAST = 6;
 
@@ -32,7 +32,7 @@ function setLevels(graph) {
     edge.from.users.push(edge.to);
   }
   pushDown(order);
-  // What needs nothing stands right above what needs it.
+  // Nodes without operands are right above their first users.
   for (const node of order)
     if (node.operands.length === 0 && node.users.length > 0)
       node.level = Math.max(node.level, Math.min(...node.users.map((user) => user.level)) - 1);
@@ -47,7 +47,7 @@ function pushDown(order) {
   for (const node of order) for (const operand of node.operands) node.level = Math.max(node.level, operand.level + 1);
 }
 
-/** Where a lane has too many nodes on a level, those later in the program go one level down, and so on. */
+/** If a lane has too many nodes on a level, those later in the program go one level down, and so on. */
 function spread(order) {
   for (let level = 0; level <= Math.max(...order.map((node) => node.level)); ++level) {
     const abreast = new Map();

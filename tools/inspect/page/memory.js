@@ -10,7 +10,7 @@ class MemoryChart {
     this.tip = makeHtml("div", "tip", box);
     this.tip.hidden = true;
     const most = Math.max(...this.lanes.map((lane) => lane.peak));
-    // Lanes of like size are drawn to one scale; a host's few bytes have their own, or they would be a line.
+    // Lanes of similar size share a scale; a host's few bytes have their own, or they would be a line.
     for (const lane of this.lanes) lane.scale = lane.peak >= most / 10 ? most : lane.peak;
     this.work = null;
     const without = lanes.filter((lane) => lane.peak === 0).map((lane) => lane.lane);
@@ -97,7 +97,7 @@ class MemoryChart {
     });
   }
 
-  /** Puts the cursor at a position and tells what is there. */
+  /** Puts the cursor at a position and shows what is there. */
   point(lane, position, top) {
     lane.at = position;
     const x = (this.x(lane, position) + this.x(lane, position + 1)) / 2;

@@ -30,7 +30,7 @@ function factButtons(list, name, entries, most = 60) {
 /** Opens the panel; `write` fills its list. From the keyboard the focus moves there, and back when it closes. */
 function openPanel(title, write, byKeyboard) {
   if (panel.hidden) opener = document.activeElement;
-  const inside = panel.contains(document.activeElement);  // a link that was followed goes with the old list
+  const inside = panel.contains(document.activeElement);  // a followed link disappears with the old list
   panel.querySelector("h2").textContent = title;
   const list = panel.querySelector("dl");
   list.replaceChildren();
@@ -73,7 +73,7 @@ function describeNode(node, byKeyboard) {
   }, byKeyboard);
 }
 
-/** Where the page shows a difference: what became of the node. */
+/** If the page shows a difference: how the node changed. */
 function describeChange(list, node) {
   if (!node.change || node.change === "same") return;
   fact(list, "compared", {added: "only in the second", removed: "only in the first", changed: "in both, but not alike"}[node.change],

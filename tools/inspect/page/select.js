@@ -1,4 +1,4 @@
-// What is chosen: nodes of the graph, and what goes with them in the memory chart and the timeline.
+// The selection: nodes of the graph, and their counterparts in the memory chart and the timeline.
 
 let chosen = new Set();  // ids of nodes
 
@@ -27,7 +27,7 @@ function mark() {
   }
 }
 
-/** Chooses nodes by id; `work` says what is to be lit elsewhere (default: what the first of them does). */
+/** Chooses nodes by id; `work` is what to light elsewhere (default: what the first of them does). */
 function choose(ids, work) {
   chosen = new Set(ids);
   mark();
@@ -48,7 +48,7 @@ function chooseNode(node, byKeyboard) {
   centre(boxOf(node), true);
 }
 
-/** Shows the nodes that an executed operation stands for, as far as the present folding does. */
+/** Shows the nodes that an executed operation stands for, as far as the current folding does. */
 function chooseWork(work) {
   const nodes = nodesOf(work);
   choose(nodes.map((node) => node.id), work);

@@ -103,6 +103,6 @@ if (location.hash.length > 1) {
     search.value = decodeURIComponent(location.hash.slice(1));
     find(search.value);
   } catch (error) {
-    if (!(error instanceof URIError)) throw error;  // a stray % is no search
+    if (!(error instanceof URIError)) throw error;  // a stray % isn't a search
   }
 }

@@ -2,7 +2,7 @@
 
 const TRACK_LEFT = 132, ROW_HEIGHT = 19, TRACK_GAP = 9, AXIS_HEIGHT = 22;
 
-/** Slices of a track in rows: one that lies within another stands a row below it. */
+/** Slices of a track in rows: a slice within another is a row below it. */
 function makeTracks(trace) {
   const tracks = trace.tracks.map((track) => ({...track, rows: []}));
   trace.row = [];

@@ -1,4 +1,4 @@
-// Pointer and keys on the timeline, and what it has to say about a slice or a node.
+// Pointer and keys on the timeline, and its information about a slice or a node.
 
 function listenToTimeline(timeline) {
   const {canvas} = timeline;
@@ -60,7 +60,7 @@ function stepRow(timeline, by) {
   if (row) timeline.go(row[Math.min(row.length - 1, timeline.firstAt(row, timeline.trace.begin[timeline.chosen]))]);
 }
 
-/** What a slice's arguments are called in the panel. */
+/** The panel's names of a slice's arguments. */
 const ARGUMENTS = {implementation: "implementation", read_bytes: "bytes read", written_bytes: "bytes written", flops: "operations"};
 
 function openSlice(timeline, i, byKeyboard) {
@@ -84,7 +84,7 @@ function openSlice(timeline, i, byKeyboard) {
   }, byKeyboard);
 }
 
-/** In a node's panel: how long the trace says that it takes. */
+/** In a node's panel: how long it takes according to the trace. */
 function describeTimes(list, node) {
   if (!timeline) return;
   const times = timeline.durations(workOf(node));

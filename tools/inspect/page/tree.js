@@ -1,5 +1,5 @@
-// What there is to show: groups of nodes that fold (a module, the steps of one layer, movements of one kind, the update),
-// and the graph that is visible under the present folding.
+// The contents to show: groups of nodes that fold (a module, the steps of one layer, movements of one kind, the update), and
+// the graph that is visible under the current folding.
 
 /** "a.b.c" → ["a", "a.b", "a.b.c"]: a layer and the groups around it, outermost first. */
 function prefixesOf(layer) {
@@ -43,7 +43,7 @@ class Tree {
     this.foldByDefault(24);
   }
 
-  /** A group of one step isn't worth folding; of a chain of groups with the same steps the innermost stands for all. */
+  /** A group of one step isn't worth folding; of a chain of groups with the same steps the innermost represents all. */
   dropSuperfluous() {
     const dropped = new Set();
     for (const node of this.data.nodes)
@@ -55,7 +55,7 @@ class Tree {
     for (const id of dropped) this.groups.delete(id);
   }
 
-  /** Steps of one layer with others between them are no group: arrows would lead into the box that they come from. */
+  /** Steps of one layer with others between them aren't a group: arrows would lead into the box that they come from. */
   dropEntangled() {
     const users = new Map(this.data.nodes.map((node) => [node.id, []]));
     for (const edge of this.data.edges) users.get(edge.from).push(this.byId.get(edge.to));
@@ -130,7 +130,7 @@ class Tree {
     for (const edge of this.data.edges) {
       const from = standsFor.get(edge.from), to = standsFor.get(edge.to);
       if (from === to) continue;
-      // Of what goes between two folded groups one arrow tells enough.
+      // One arrow is enough for everything that goes between two folded groups.
       const many = from.group !== undefined || to.group !== undefined;
       const key = JSON.stringify([from.key, to.key, edge.parameter ? "parameters" : many ? "" : edge.value]);
       if (!edges.has(key)) edges.set(key, {from, to, parameter: !!edge.parameter, sources: [edge]});

@@ -1,4 +1,4 @@
-// What of the picture is on the screen: folding, zooming and panning.
+// The part of the picture on the screen: folding, zooming and panning.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const tree = new Tree(data);
@@ -64,7 +64,7 @@ function elementOf(box) {
   return [...scene.querySelectorAll(".node")].find((element) => element.getAttribute("data-key") === box.key);
 }
 
-/** Brings a box to the middle; with `onlyIfHidden` where part of it is out of sight. */
+/** Brings a box to the middle; with `onlyIfHidden` only if part of it is out of sight. */
 function centre(box, onlyIfHidden) {
   const {height} = canvas.getBoundingClientRect(), width = freeWidth();
   const x = view.x + box.x * view.scale, y = view.y + box.y * view.scale;
