@@ -3,6 +3,7 @@
 #include "frontend/device.h"
 #include "frontend/expand.h"
 #include "frontend/names.h"
+#include "frontend/refused_types.h"
 #include "runtime/base/suggest.h"
 
 namespace sheaf::frontend {
@@ -87,7 +88,10 @@ int Expander::expand_type(Layer& layer, const JsonValue& value, bool inputs_know
     known = known_type_names();
     known.insert(known.end(), module_order_.begin(), module_order_.end());
   }
-  problems_.add(type.place(), "unknown layer type '" + layer.type + "'" + suggestion(layer.type, known), type.notes(problems_));
+  if (auto why = why_refused(layer.type)) problems_.add(type.place(), layer.type + " " + *why, type.notes(problems_));
+  else
+    problems_.add(type.place(), "unknown layer type '" + layer.type + "'" + suggestion(layer.type, known),
+                  type.notes(problems_));
   complete_ = false;
   return any_number;
 }
@@ -103,6 +107,11 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
     return type.outputs;
   }
   layer.xavier = inside.xavier;
+  if (inside.region && !type.not_in_parallel.empty()) {
+    problems_.add(value.place(), owner + " is inside DataParallel '" + inside.region->name + "': it " + type.not_in_parallel,
+                  {"the DataParallel is at " + problems_.text_of(inside.region->place)});
+    complete_ = false;
+  }
   bool valid = true;
   auto refuse_argument = [&](const std::string& argument, std::string message) {
     valid = false;

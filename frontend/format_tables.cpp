@@ -1,5 +1,6 @@
 #include "frontend/layer_table.h"
 #include "frontend/model_schema.h"
+#include "frontend/refused_types.h"
 #include "frontend/signatures.h"
 
 namespace sheaf::frontend {
@@ -48,6 +49,19 @@ std::string loss_table() {
   return text;
 }
 
+/// Those with one reason share a row.
+std::string refused_table() {
+  std::string text = "\n| torch.nn has it, model files don't | why |\n|---|---|\n", names;
+  const std::vector<RefusedType>& rows = refused_types();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    names += (names.empty() ? "`" : ", `") + rows[i].name + "`";
+    if (i + 1 < rows.size() && rows[i + 1].why == rows[i].why) continue;
+    text += "| " + names + " | " + rows[i].why + " |\n";
+    names.clear();
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string format_tables() {
@@ -57,7 +71,7 @@ std::string format_tables() {
             arguments_text(type.arguments) + " |\n";
   }
   return text + loss_table() + signature_table("optimizer", optimizers()) + signature_table("schedule", schedules()) +
-         signature_table("distribution", distributions());
+         signature_table("distribution", distributions()) + refused_table();
 }
 
 }  // namespace sheaf::frontend

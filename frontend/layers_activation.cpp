@@ -42,6 +42,16 @@ void check_hardtanh(LayerCheck& layer) {
   if (layer.number("max_val") <= layer.number("min_val")) layer.refuse("max_val", "must be above min_val");
 }
 
+LayerType rrelu(Argument inplace) {
+  LayerType row =
+      activation("RReLU", "x, or slope · x up to 0: each element's own slope from lower to upper in training, else their mean",
+                 {number("lower", Json(1.0 / 8)), number("upper", Json(1.0 / 3)), std::move(inplace)});
+  row.check = [](LayerCheck& layer) {
+    if (layer.number("upper") < layer.number("lower")) layer.refuse("upper", "must not be below lower");
+  };
+  return row;
+}
+
 }  // namespace
 
 std::vector<LayerType> activation_layers() {
@@ -57,6 +67,7 @@ std::vector<LayerType> activation_layers() {
       activation("ReLU", "max(x, 0)", {inplace}),
       activation("ReLU6", "clamp(x, 0, 6)", {inplace}),
       activation("LeakyReLU", "x, or negative_slope · x below 0", {number("negative_slope", Json(0.01)), inplace}),
+      rrelu(inplace),
       activation("ELU", "x, or alpha · (eˣ - 1) below 0", {number("alpha", Json(1.0)), inplace}),
       activation("SiLU", "x · sigmoid(x)", {inplace}),
       activation("GELU", "x · Φ(x), or its tanh approximation", {choice("approximate", {"none", "tanh"}, "none")}),
@@ -71,6 +82,7 @@ std::vector<LayerType> activation_layers() {
       function("SELU", "1.0507 · (x, or 1.6733 · (eˣ - 1) below 0)", {inplace}, "selu"),
       celu,
       function("LogSigmoid", "log(1 / (1 + e⁻ˣ))", {}, "log_sigmoid"),
+      function("Tanhshrink", "x - tanh(x)", {}, "tanhshrink"),
       function("Softsign", "x / (1 + |x|)", {}, "softsign"),
       prelu(),
       function("Hardshrink", "x, or 0 for |x| up to lambd", {number("lambd", Json(0.5))}, "hardshrink"),
@@ -91,6 +103,7 @@ std::vector<LayerType> activation_layers() {
       activation("Dropout3d", "the same of volumes", {probability("p", Json(0.5)), inplace}),
       activation("AlphaDropout", "the identity in inference; keeps mean and variance of what SELU gives",
                  {probability("p", Json(0.5)), inplace}),
+      activation("FeatureAlphaDropout", "the same, but whole channels are zeroed", {probability("p", Json(0.5)), inplace}),
       stochastic_depth(),
       activation("Identity", "x", {}),
   };

@@ -1,4 +1,4 @@
-// Linear, Embedding, EmbeddingBag.
+// Linear, Bilinear, Embedding, EmbeddingBag.
 #include "frontend/layer_table.h"
 
 namespace sheaf::frontend {
@@ -27,6 +27,19 @@ std::vector<LayerType> linear_layers() {
        .parameters =
            [=](const Json& a) {
              std::vector<LayerParameter> p = {{"weight", {size(a, "out_features"), size(a, "in_features")}}};
+             if (a["bias"].get<bool>()) p.push_back({"bias", {size(a, "out_features")}});
+             return p;
+           },
+       .parameter_names = "weight|bias"},
+      {.name = "Bilinear",
+       .summary = "`[…, in1]`, `[…, in2]` → `[…, out]`: Σ weight[o, i, j] · x1[i] · x2[j], plus bias",
+       .arguments = {positive("in1_features"), positive("in2_features"), positive("out_features"), boolean("bias", true)},
+       .least_inputs = 2,
+       .most_inputs = 2,
+       .parameters =
+           [=](const Json& a) {
+             std::vector<LayerParameter> p = {
+                 {"weight", {size(a, "out_features"), size(a, "in1_features"), size(a, "in2_features")}}};
              if (a["bias"].get<bool>()) p.push_back({"bias", {size(a, "out_features")}});
              return p;
            },

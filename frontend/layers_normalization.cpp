@@ -1,4 +1,4 @@
-// BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm, RMSNorm, GroupNorm,
+// BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm, RMSNorm, GroupNorm,
 // LocalResponseNorm.
 #include "frontend/layer_table.h"
 
@@ -29,6 +29,15 @@ LayerType batch_norm(std::string name, std::string summary) {
                 return all;
               },
           .parameter_names = "weight|bias"};
+}
+
+LayerType sync_batch_norm() {
+  LayerType row = batch_norm("SyncBatchNorm", "`[N, C, …]`, shape kept; the statistics are the whole batch's");
+  row.arguments.push_back(fixed("process_group", nullptr));
+  row.not_in_parallel =
+      "needs the statistics of the whole batch, but a replica has only its own chunk and exchanges nothing while it runs; use "
+      "BatchNorm1d, BatchNorm2d or BatchNorm3d, or take the layer out of the DataParallel";
+  return row;
 }
 
 LayerType instance_norm(std::string name, std::string summary) {
@@ -62,6 +71,7 @@ std::vector<LayerType> normalization_layers() {
       batch_norm("BatchNorm1d", "`[N, C]` or `[N, C, L]`, shape kept"),
       batch_norm("BatchNorm2d", "`[N, C, H, W]`, shape kept"),
       batch_norm("BatchNorm3d", "`[N, C, D, H, W]`, shape kept"),
+      sync_batch_norm(),
       instance_norm("InstanceNorm1d", "`[N, C, L]`, shape kept"),
       instance_norm("InstanceNorm2d", "`[N, C, H, W]`, shape kept"),
       instance_norm("InstanceNorm3d", "`[N, C, D, H, W]`, shape kept"),

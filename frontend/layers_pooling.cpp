@@ -1,4 +1,4 @@
-// MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, Flatten.
+// MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, AdaptiveMaxPool2d, and these over one and three dimensions; Flatten, Unflatten.
 #include "frontend/layer_table.h"
 #include "runtime/ops/pooling.h"
 
@@ -34,6 +34,16 @@ void check_flatten(LayerCheck& layer) {
   if ((start < 0) == (end < 0) && start > end) layer.refuse("start_dim", "must not come after end_dim");
 }
 
+void check_unflatten(LayerCheck& layer) {
+  int inferred = 0;
+  const Json& sizes = layer.arguments["unflattened_size"];
+  if (sizes.empty()) return layer.refuse("unflattened_size", "must not be empty");
+  for (const Json& size : sizes) {
+    if (size == 0) return layer.refuse("unflattened_size", "has the size 0; sizes are positive, or -1 for what remains");
+    if (size == -1 && ++inferred > 1) return layer.refuse("unflattened_size", "has more than one -1");
+  }
+}
+
 constexpr const char* kShapes[] = {"`[N, C, L]` → `[N, C, L']`", "`[N, C, H, W]` → `[N, C, H', W']`",
                                    "`[N, C, D, H, W]` → `[N, C, D', H', W']`"};
 
@@ -54,8 +64,7 @@ std::vector<LayerType> line_and_volume_pooling_layers() {
   std::vector<LayerType> rows;
   for (int rank : {1, 3}) {
     for (const LayerType& row : pooling_layers()) {
-      if (row.name == "MaxPool2d" || row.name == "AvgPool2d" || row.name == "AdaptiveAvgPool2d")
-        rows.push_back(of_rank(row, rank));
+      if (row.spatial_rank > 0) rows.push_back(of_rank(row, rank));
     }
   }
   for (int rank : {1, 2, 3}) {
@@ -73,6 +82,8 @@ std::vector<LayerType> line_and_volume_pooling_layers() {
 std::vector<LayerType> pooling_layers() {
   Argument output_size = typed("output_size", Kind::output_size);
   output_size.type.minimum = 1;
+  Argument sizes = typed("unflattened_size", Kind::integers);
+  sizes.type.minimum = -1;
   std::string summary = "`[N, C, H, W]` → `[N, C, H', W']`";
   return {
       {.name = "MaxPool2d",
@@ -89,10 +100,18 @@ std::vector<LayerType> pooling_layers() {
        .spatial_rank = 2,
        .check = check_avg_pool},
       {.name = "AdaptiveAvgPool2d", .summary = summary, .arguments = {output_size}, .spatial_rank = 2},
+      {.name = "AdaptiveMaxPool2d",
+       .summary = summary,
+       .arguments = {output_size, fixed("return_indices", false)},
+       .spatial_rank = 2},
       {.name = "Flatten",
        .summary = "dimensions start_dim … end_dim become one",
        .arguments = {typed("start_dim", Kind::integer, Json(1)), typed("end_dim", Kind::integer, Json(-1))},
        .check = check_flatten},
+      {.name = "Unflatten",
+       .summary = "dimension dim becomes several, of the sizes unflattened_size; one size may be -1",
+       .arguments = {typed("dim", Kind::integer), sizes},
+       .check = check_unflatten},
   };
 }
 

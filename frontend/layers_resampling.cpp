@@ -6,12 +6,17 @@ namespace {
 
 using Kind = ArgumentType::Kind;
 
-void check_upsample(LayerCheck& layer) {
+void check_size(LayerCheck& layer) {
   Json& a = layer.arguments;
   if (a["size"].is_null() == a["scale_factor"].is_null()) {
-    return layer.refuse(a["size"].is_null() ? "size" : "scale_factor",
-                        "or the other of 'size' and 'scale_factor' must be given, not both");
+    layer.refuse(a["size"].is_null() ? "size" : "scale_factor",
+                 "or the other of 'size' and 'scale_factor' must be given, not both");
   }
+}
+
+void check_upsample(LayerCheck& layer) {
+  check_size(layer);
+  Json& a = layer.arguments;
   const std::string mode = a["mode"].get<std::string>();
   if (a["align_corners"].is_null()) a["align_corners"] = false;
   if (layer.flag("align_corners") && (mode == "nearest" || mode == "nearest-exact"))
@@ -33,6 +38,14 @@ std::vector<LayerType> resampling_layers() {
                      choice("mode", {"nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear"}, "nearest"),
                      nullable(typed("align_corners", Kind::boolean, Json(nullptr)))},
        .check = check_upsample},
+      {.name = "UpsamplingNearest2d",
+       .summary = "`[N, C, H, W]` → `[N, C, H', W']`: the nearest pixels, as Upsample's",
+       .arguments = {size, factor},
+       .check = check_size},
+      {.name = "UpsamplingBilinear2d",
+       .summary = "`[N, C, H, W]` → `[N, C, H', W']`: bilinear, with align_corners",
+       .arguments = {size, factor},
+       .check = check_size},
       {.name = "PixelShuffle", .summary = "`[…, C·r², H, W]` → `[…, C, H·r, W·r]`", .arguments = {positive("upscale_factor")}},
       {.name = "PixelUnshuffle",
        .summary = "`[…, C, H·r, W·r]` → `[…, C·r², H, W]`",

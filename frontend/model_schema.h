@@ -15,7 +15,8 @@ Json model_schema();
 /// The text of frontend/model.schema.json.
 std::string model_schema_text();
 
-/// The tables of docs/model-format.md (Markdown): layers, then losses, optimizers, schedules, distributions.
+/// The tables of docs/model-format.md (Markdown): layers, then losses, optimizers, schedules, distributions, and what
+/// torch.nn has besides.
 std::string format_tables();
 
 }  // namespace sheaf::frontend

@@ -1,5 +1,6 @@
 #include "frontend/signatures.h"
 
+#include "frontend/refused_types.h"
 #include "runtime/base/suggest.h"
 #include "runtime/plan/metric.h"
 
@@ -24,6 +25,13 @@ Argument numbers(std::string name, size_t count, double maximum, Json fallback) 
 Argument weights(std::string name) { return nullable(typed(std::move(name), Kind::numbers, Json(nullptr))); }
 
 Argument reduction() { return choice("reduction", {"mean", "sum"}, "mean"); }
+
+/// MultiMarginLoss's.
+Argument exponent() {
+  Argument p = integer("p", 1, Json(1));
+  p.type.maximum = 2;
+  return p;
+}
 
 // How PyTorch runs its update; no effect on the result.
 void add_implementation_flags(std::vector<Argument>& arguments) {
@@ -121,6 +129,9 @@ const std::vector<Signature>& losses() {
       {"HingeEmbeddingLoss", {number("margin", Json(1.0)), reduction()}, usual},
       {"MarginRankingLoss", {number("margin", Json(0.0)), reduction()}, two},
       {"CosineEmbeddingLoss", {number("margin", Json(0.0)), reduction()}, two},
+      {"MultiMarginLoss", {exponent(), number("margin", Json(1.0)), weights("weight"), reduction()}, usual},
+      {"MultiLabelMarginLoss", {reduction()}, usual},
+      {"MultiLabelSoftMarginLoss", {weights("weight"), reduction()}, usual},
       {"CTCLoss",
        {integer("blank", 0, Json(0)), reduction(), boolean("zero_infinity", false)},
        {{"log_probs"}, {"targets", true}, {"input_lengths", true}, {"target_lengths", true}}},
@@ -217,7 +228,8 @@ std::optional<Json> check_signature(const std::vector<Signature>& table, const s
   if (row == table.end()) {
     std::vector<std::string> names;
     for (const Signature& signature : table) names.push_back(signature.name);
-    problems.add(type->value.place, "unknown " + what + " '" + name + "'" + suggestion(name, names));
+    if (auto why = why_refused(name)) problems.add(type->value.place, name + " " + *why);
+    else problems.add(type->value.place, "unknown " + what + " '" + name + "'" + suggestion(name, names));
     return std::nullopt;
   }
   reserved.push_back("type");

@@ -214,6 +214,8 @@ std::vector<F> activations() {
             E d = absolute(x) + 1.0;
             return dy / (d * d);
           }),
+      unary(
+          "tanhshrink", [](E x, N) { return x - tanh(x); }, [](E dy, E x, E, N) { return dy * tanh(x) * tanh(x); }),
       by_channel(binary(
           "prelu", [](E x, E w) { return select(x > 0.0, x, w * x); },
           [](E dy, E x, E w, E) { return select(x > 0.0, dy, w * dy); },

@@ -70,11 +70,11 @@ def NnWarnMixing : Pass<"nn-warn-mixing", "::mlir::func::FuncOp"> {
 def NnTrainingMode : Pass<"nn-training-mode", "::mlir::func::FuncOp"> {
   let summary = "Puts layers into their training form and lowers the loss";
   let description = [{
-    A batch norm uses its batch's statistics and assigns the running ones; a dropout draws its mask from the settings
-    `step` and `seed`, which become arguments of the program; the loss becomes softmax, element-wise ops and a sum.
+    A batch norm uses its batch's statistics and assigns the running ones; a dropout draws its mask, an RReLU its slopes from
+    the settings `step` and `seed`, which become arguments of the program; the loss becomes softmax, element-wise ops and a sum.
 
     With `accumulate` the program is for a micro-batch: the loss is a sum even if it is a mean over the whole batch, its
-    divisor is a second output, `divisor`, and dropouts take the setting `first_row`.
+    divisor is a second output, `divisor`, and what draws takes the setting `first_row`.
   }];
   let options = [Option<"accumulate", "accumulate", "bool", "false", "for a part of a batch">];
 }

@@ -52,6 +52,7 @@ Json default_initialisation(const frontend::Layer& layer, const std::string& own
     return own_name == "out_proj.weight" ? uniform(1 / std::sqrt(width)) : constant(0);
   }
   const Json& a = layer.arguments;
+  if (type == "Bilinear") return uniform(1 / std::sqrt(a["in1_features"].get<double>()));
   const bool convolves = a.contains("in_channels") && a.contains("kernel_size");
   if (type == "Linear" || convolves) {
     // kaiming_uniform(a = √5) is ±1/√fan_in, for the weight and, by definition, for the bias.

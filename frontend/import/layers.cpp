@@ -69,6 +69,20 @@ Values build_group_norm(const Context& c) {
   return c.one<nn::GroupNormOp>(c.x(), c.parameter("weight"), c.parameter("bias"), c.integer("num_groups"), c.number("eps"));
 }
 
+/// Σ over j of (Σ over i of weight[o, i, j] · x1[i]) · x2[j]: the first sum is a linear layer's.
+Values build_bilinear(const Context& c) {
+  const int64_t out = c.argument("out_features").get<int64_t>(), second = c.argument("in2_features").get<int64_t>();
+  auto integers = [&](std::vector<int64_t> list) { return c.attributes().getDenseI64ArrayAttr(list); };
+  auto last = c.attributes().getI64IntegerAttr(-1);
+  mlir::Value weight = c.one<nn::PermuteOp>(c.parameter("weight"), integers({0, 2, 1}))[0];
+  weight = c.one<nn::ReshapeOp>(weight, integers({out * second, -1}))[0];
+  mlir::Value sums = c.one<nn::LinearOp>(c.inputs[0], weight, mlir::Value(), mlir::Value(), DictionaryAttr())[0];
+  sums = c.one<nn::UnflattenOp>(sums, last, integers({out, second}))[0];
+  mlir::Value x2 = c.one<nn::UnsqueezeOp>(c.inputs[1], c.attributes().getI64IntegerAttr(-2))[0];
+  Values y = c.one<nn::SumOp>(c.one<nn::MulOp>(sums, x2)[0], integers({-1}), c.attributes().getBoolAttr(false));
+  return c.parameter("bias") ? c.one<nn::AddOp>(y[0], c.parameter("bias")) : y;
+}
+
 template <typename Op>
 Values build_unary(const Context& c) {
   return c.one<Op>(c.x());
@@ -101,10 +115,11 @@ Values build_avg_pool(const Context& c) {
   return c.one<nn::AvgPoolOp>(c.x(), c.integers("kernel_size"), c.integers("stride"), c.integers("padding"),
                               c.flag("ceil_mode"), c.flag("count_include_pad"), c.attributes().getI64IntegerAttr(divisor));
 }
+template <typename Op>
 Values build_adaptive_pool(const Context& c) {
   std::vector<int64_t> sizes;
   for (const Json& size : c.argument("output_size")) sizes.push_back(size.is_null() ? -1 : size.get<int64_t>());
-  return c.one<nn::AdaptiveAvgPoolOp>(c.x(), c.attributes().getDenseI64ArrayAttr(sizes));
+  return c.one<Op>(c.x(), c.attributes().getDenseI64ArrayAttr(sizes));
 }
 
 Values build_embedding(const Context& c) {
@@ -133,6 +148,7 @@ Values build_lp_pool(const Context& c) {
 const Builders& builders_here() {
   static const Builders table = {
       {"Linear", build_linear},
+      {"Bilinear", build_bilinear},
       {"Conv1d", build_conv},
       {"Conv2d", build_conv},
       {"Conv3d", build_conv},
@@ -142,6 +158,7 @@ const Builders& builders_here() {
       {"BatchNorm1d", build_batch_norm},
       {"BatchNorm2d", build_batch_norm},
       {"BatchNorm3d", build_batch_norm},
+      {"SyncBatchNorm", build_batch_norm},
       {"LayerNorm", build_layer_norm},
       {"GroupNorm", build_group_norm},
       {"ReLU", build_unary<nn::ReluOp>},
@@ -167,8 +184,11 @@ const Builders& builders_here() {
       {"LogSoftmax", build_softmax<true>},
       {"MaxPool2d", build_max_pool},
       {"AvgPool2d", build_avg_pool},
-      {"AdaptiveAvgPool2d", build_adaptive_pool},
+      {"AdaptiveAvgPool2d", build_adaptive_pool<nn::AdaptiveAvgPoolOp>},
+      {"AdaptiveMaxPool2d", build_adaptive_pool<nn::AdaptiveMaxPoolOp>},
       {"Flatten", [](const Context& c) { return c.one<nn::FlattenOp>(c.x(), c.integer("start_dim"), c.integer("end_dim")); }},
+      {"Unflatten",
+       [](const Context& c) { return c.one<nn::UnflattenOp>(c.x(), c.integer("dim"), c.integers("unflattened_size")); }},
       {"Embedding", build_embedding},
       {"MatMul", build_binary<nn::MatMulOp>},
       {"Concat", [](const Context& c) { return c.one<nn::ConcatOp>(ValueRange(c.inputs), c.integer("dim")); }},
@@ -191,7 +211,7 @@ const Builders& builders() {
     for (auto family : {elementwise_builders, indexing_builders, recurrent_builders, reduction_builders, spatial_builders})
       made.merge(family());
     // Pools over one, two and three dimensions are built alike.
-    for (const std::string pool : {"MaxPool", "AvgPool", "AdaptiveAvgPool", "LPPool"})
+    for (const std::string pool : {"MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "LPPool"})
       for (const char* dims : {"1d", "3d"}) made.emplace(pool + dims, made.at(pool + "2d"));
     return made;
   }();

@@ -2,6 +2,7 @@
 #include "frontend/import/layer_context.h"
 #include "frontend/layer_table.h"
 #include "ir/ElementFunctions.h"
+#include "ir/Nn/Dropout.h"
 
 #include <limits>
 
@@ -84,17 +85,28 @@ Values build_dropout(const Context& c, llvm::StringRef mask, int64_t spatial_dim
                               spatial_dims ? c.attributes().getI64IntegerAttr(spatial_dims) : IntegerAttr());
 }
 
+/// The mean slope; a training program draws one for each element.
+Values build_rrelu(const Context& c) {
+  const double lower = c.argument("lower").get<double>(), upper = c.argument("upper").get<double>();
+  Values results = c.one<nn::LeakyReluOp>(c.x(), c.attributes().getF64FloatAttr((lower + upper) / 2));
+  if (c.importer.training() && lower < upper)
+    results[0].getDefiningOp()->setAttr(nn::kSlopes, c.attributes().getDenseF64ArrayAttr({lower, upper}));
+  return results;
+}
+
 }  // namespace
 
 Builders elementwise_builders() {
   return {
       {"PReLU", build_prelu},
+      {"RReLU", build_rrelu},
       {"GLU", [](const Context& c) { return c.one<nn::GluOp>(c.x(), c.integer("dim")); }},
       {"Dropout", [](const Context& c) { return build_dropout(c, ""); }},
       {"Dropout1d", [](const Context& c) { return build_dropout(c, "channel", 1); }},
       {"Dropout2d", [](const Context& c) { return build_dropout(c, "channel", 2); }},
       {"Dropout3d", [](const Context& c) { return build_dropout(c, "channel", 3); }},
       {"AlphaDropout", [](const Context& c) { return build_dropout(c, "alpha"); }},
+      {"FeatureAlphaDropout", [](const Context& c) { return build_dropout(c, "feature_alpha"); }},
       {"StochasticDepth", [](const Context& c) { return build_dropout(c, c.argument("mode").get<std::string>()); }},
       {"Add", build_arithmetic<nn::AddOp>},
       {"Sub", build_arithmetic<nn::SubOp>},

@@ -8,12 +8,15 @@ using namespace mlir;
 namespace sheaf::import {
 namespace {
 
-Values build_upsample(const Context& c) {
+Values upsampled(const Context& c, llvm::StringRef mode, bool align_corners) {
   const Json &size = c.argument("size"), &factor = c.argument("scale_factor");
   return c.one<nn::UpsampleOp>(
       c.x(), c.attributes().getDenseI64ArrayAttr(size.is_null() ? std::vector<int64_t>() : size.get<std::vector<int64_t>>()),
       c.attributes().getDenseF64ArrayAttr(factor.is_null() ? std::vector<double>() : factor.get<std::vector<double>>()),
-      c.attributes().getStringAttr(c.argument("mode").get<std::string>()), c.flag("align_corners"));
+      c.attributes().getStringAttr(mode), c.attributes().getBoolAttr(align_corners));
+}
+Values build_upsample(const Context& c) {
+  return upsampled(c, c.argument("mode").get<std::string>(), c.argument("align_corners").get<bool>());
 }
 
 /// PyTorch's eps if none is given: float32's distance from 1 to the next number.
@@ -36,6 +39,8 @@ Values build_instance_norm(const Context& c) {
 Builders spatial_builders() {
   return {
       {"Upsample", build_upsample},
+      {"UpsamplingNearest2d", [](const Context& c) { return upsampled(c, "nearest", false); }},
+      {"UpsamplingBilinear2d", [](const Context& c) { return upsampled(c, "bilinear", true); }},
       {"PixelShuffle", [](const Context& c) { return c.one<nn::PixelShuffleOp>(c.x(), c.integer("upscale_factor")); }},
       {"PixelUnshuffle", [](const Context& c) { return c.one<nn::PixelUnshuffleOp>(c.x(), c.integer("downscale_factor")); }},
       {"Unfold",

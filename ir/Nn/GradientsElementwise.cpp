@@ -112,3 +112,12 @@ SHEAF_GRADIENT(DropoutTrainOp) {
                                        gradients.forward(getSeed()), getFirstRow() ? gradients.forward(getFirstRow()) : Value(),
                                        getPAttr(), getLayerAttr(), getRowsAttr(), getMaskDimsAttr());
 }
+
+/// The same slopes again, where x was not above 0.
+SHEAF_GRADIENT(RreluTrainOp) {
+  if (gradients.needed(0u))
+    operands[0] = gradients.make<RreluTrainOp>(results[0].getType(), results[0], gradients.forward(getValue()),
+                                               gradients.forward(getStep()), gradients.forward(getSeed()),
+                                               getFirstRow() ? gradients.forward(getFirstRow()) : Value(), getLowerAttr(),
+                                               getUpperAttr(), getLayerAttr(), getRowsAttr());
+}

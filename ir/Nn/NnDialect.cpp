@@ -21,7 +21,8 @@ void NnDialect::initialize() {
 }
 
 /// nn.device is an integer ≥ -1; nn.reason, nn.type, nn.padding_mode and nn.length are strings; nn.outputs, nn.gradients, nn.updates,
-/// nn.notes and nn.named_sizes are arrays of strings; nn.optimizer is a dictionary, nn.lengths one of integers; nn.clip_grad_norm, nn.momentum and nn.dropout are numbers.
+/// nn.notes and nn.named_sizes are arrays of strings; nn.optimizer is a dictionary, nn.lengths one of integers; nn.clip_grad_norm, nn.momentum and nn.dropout are numbers;
+/// nn.slopes are two.
 LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kDevice) {
@@ -69,6 +70,11 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
   }
   if (name == kClipNorm || name == kMomentum || name == kDropout) {
     if (!isa<FloatAttr>(attribute.getValue())) return op->emitError() << name << " must be a number";
+    return success();
+  }
+  if (name == kSlopes) {
+    auto slopes = dyn_cast<DenseF64ArrayAttr>(attribute.getValue());
+    if (!slopes || slopes.size() != 2) return op->emitError() << name << " must be two numbers";
     return success();
   }
   if (name == kMixesRows || name == kMasked || name == kApart) {

@@ -104,50 +104,85 @@ std::optional<int64_t> ActivationBackwardOp::splitDim(unsigned operand, int64_t 
   return aligned_split(*this, operand, rank, dim);
 }
 
-LogicalResult DropoutTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  if (failed(require_float(*this, operands.take_front()))) return failure();
-  for (const TensorShape& setting : operands.drop_front())
+/// What ops that draw a number for each element of `x` require of it and of `settings`.
+static LogicalResult require_drawn(Operation* op, const TensorShape& x, ArrayRef<TensorShape> settings) {
+  if (failed(require_float(op, x))) return failure();
+  for (const TensorShape& setting : settings)
     if (setting.rank() != 0 || !setting.element.isInteger(64))
-      return emitError("expects a step, a seed and a first row of one int64 each, but got ")
+      return op->emitError("expects a step, a seed and a first row of one int64 each, but got ")
              << ir::to_string(setting) << " of " << setting.element;
+  if (llvm::count_if(x.dims, [](const Extent& dim) { return !dim.is_static(); }) > 1)
+    return op->emitError("expects at most one size that depends on the batch, but the input is ") << ir::to_string(x);
+  return success();
+}
+
+/// The element's uniform number in [0, 1): of its index in the whole batch, row-major, the dimension that depends on the batch
+/// counted as the outermost one. `dims` are those that it is of; `in` are the op's operands, then coordinates.
+template <typename Op>
+static Value draw(Op op, OpBuilder& b, Location loc, ValueRange in, function_ref<bool(int64_t)> dims) {
+  auto type = cast<RankedTensorType>(op.getY().getType());
+  const unsigned operands = op->getNumOperands(), settings = op.getFirstRow() ? 3 : 2;
+  ValueRange coordinates = in.drop_front(operands), given = in.slice(operands - settings, settings);
+  auto integer = [&](int64_t value) -> Value { return b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(value)); };
+  bool by_rows = false;
+  // The size of the batch dimension is unknown; counted as the outermost one, it isn't needed.
+  Value position = integer(0);
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    if (type.isDynamicDim(i) && dims(i)) position = coordinates[i], by_rows = true;
+  if (op.getFirstRow() && by_rows) {
+    Value before = b.create<arith::MulIOp>(loc, given[2], integer(static_cast<int64_t>(op.getRows())));
+    position = b.create<arith::AddIOp>(loc, position, before);
+  }
+  for (int64_t i = 0; i < type.getRank(); ++i) {
+    if (type.isDynamicDim(i) || !dims(i)) continue;
+    position = b.create<arith::MulIOp>(loc, position, integer(type.getDimSize(i)));
+    position = b.create<arith::AddIOp>(loc, position, coordinates[i]);
+  }
+  return scalar::philox_uniform(b, loc, given[1], position, given[0], static_cast<uint32_t>(op.getLayer()));
+}
+
+LogicalResult DropoutTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(require_drawn(*this, operands[0], operands.drop_front()))) return failure();
   double p = getP().convertToDouble();
   if (!(p >= 0 && p <= 1)) return emitError("expects a probability, but got ") << p;
   for (int64_t dim : getMaskDims().value_or(ArrayRef<int64_t>()))
     if (dim < 0 || dim >= operands[0].rank())
       return emitError("has a mask along dimension ") << dim << " of " << ir::to_string(operands[0]);
-  if (llvm::count_if(operands[0].dims, [](const Extent& dim) { return !dim.is_static(); }) > 1)
-    return emitError("expects at most one size that depends on the batch, but the input is ") << ir::to_string(operands[0]);
   results.push_back(operands[0]);
   return success();
 }
 bool DropoutTrainOp::usesCoordinates() { return true; }
 Value DropoutTrainOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
-  auto type = cast<RankedTensorType>(getY().getType());
-  ValueRange coordinates = in.drop_front(getFirstRow() ? 4 : 3);
-  auto integer = [&](int64_t value) -> Value { return b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(value)); };
-  auto in_mask = [&](int64_t dim) { return !getMaskDims() || llvm::is_contained(*getMaskDims(), dim); };
-  bool by_rows = false;
-  // The size of the batch dimension is unknown; counted as the outermost one, it isn't needed.
-  Value position = integer(0);
-  for (int64_t i = 0; i < type.getRank(); ++i)
-    if (type.isDynamicDim(i) && in_mask(i)) position = coordinates[i], by_rows = true;
-  if (getFirstRow() && by_rows) {
-    Value before = b.create<arith::MulIOp>(loc, in[3], integer(static_cast<int64_t>(getRows())));
-    position = b.create<arith::AddIOp>(loc, position, before);
-  }
-  for (int64_t i = 0; i < type.getRank(); ++i) {
-    if (type.isDynamicDim(i) || !in_mask(i)) continue;
-    position = b.create<arith::MulIOp>(loc, position, integer(type.getDimSize(i)));
-    position = b.create<arith::AddIOp>(loc, position, coordinates[i]);
-  }
   double p = getP().convertToDouble();
-  Value uniform = scalar::philox_uniform(b, loc, in[2], position, in[1], static_cast<uint32_t>(getLayer()));
+  Value uniform =
+      draw(*this, b, loc, in, [&](int64_t dim) { return !getMaskDims() || llvm::is_contained(*getMaskDims(), dim); });
   Value kept = scalar::mul(b, loc, in[0], scalar::constant(b, loc, p < 1 ? 1 / (1 - p) : 0));
   return scalar::choose(b, loc, arith::CmpFPredicate::OGE, uniform, scalar::constant(b, loc, p), kept,
                         scalar::constant(b, loc, 0));
 }
 std::optional<int64_t> DropoutTrainOp::splitDim(unsigned operand, int64_t, int64_t dim) {
   return operand == 0 ? std::optional<int64_t>(dim) : std::nullopt;
+}
+
+LogicalResult RreluTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (failed(require_drawn(*this, operands[0], operands.drop_front(2)))) return failure();
+  if (failed(require_fit(*this, operands[0], operands[1], "a value"))) return failure();
+  double lower = getLower().convertToDouble(), upper = getUpper().convertToDouble();
+  if (!(lower <= upper)) return emitError("expects slopes from a lower to an upper one, but got ") << lower << " and " << upper;
+  results.push_back(operands[0]);
+  return success();
+}
+bool RreluTrainOp::usesCoordinates() { return true; }
+Value RreluTrainOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
+  double lower = getLower().convertToDouble(), upper = getUpper().convertToDouble();
+  Value uniform = draw(*this, b, loc, in, [](int64_t) { return true; });
+  Value slope = scalar::add(b, loc, scalar::mul(b, loc, uniform, scalar::constant(b, loc, upper - lower)),
+                            scalar::constant(b, loc, lower));
+  return scalar::choose(b, loc, arith::CmpFPredicate::OLE, in[1], scalar::constant(b, loc, 0),
+                        scalar::mul(b, loc, in[0], slope), in[0]);
+}
+std::optional<int64_t> RreluTrainOp::splitDim(unsigned operand, int64_t, int64_t dim) {
+  return operand < 2 ? std::optional<int64_t>(dim) : std::nullopt;
 }
 
 // Losses -------------------------------------------------------------------------------------------------------------

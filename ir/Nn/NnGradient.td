@@ -95,6 +95,21 @@ def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordina
   }];
 }
 
+def Nn_RreluTrainOp : Nn_TrainingElementwiseOp<"rrelu_train", ["usesCoordinates"], [Nn_Gradient]> {
+  let summary = "x where `value` is above 0, elsewhere x times a random slope between `lower` and `upper`";
+  let description = [{
+    `value` is x itself; for the gradient of x, it is what x was. The slope belongs to the element: its number is drawn as
+    nn.dropout_train's.
+  }];
+  let arguments = (ins AnyTensor:$x, AnyTensor:$value, AnyTensor:$step, AnyTensor:$seed, Optional<AnyTensor>:$first_row,
+                       F64Attr:$lower, F64Attr:$upper, I64Attr:$layer, DefaultValuedAttr<I64Attr, "1">:$rows);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = [{
+    $x `,` $value `step` `(` $step `)` `seed` `(` $seed `)` (`first_row` `(` $first_row^ `)`)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
 // Losses ---------------------------------------------------------------------------------------------------------
 
 def Nn_TargetWeightsOp : Nn_TrainingElementwiseOp<"target_weights", ["operandDims", "usesCoordinates"]> {

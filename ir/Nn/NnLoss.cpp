@@ -83,8 +83,52 @@ static LogicalResult check_vectors(LossOp op, ArrayRef<TensorShape> inputs, bool
   return success();
 }
 
+/// Scores [N, C] or [C]. Targets are classes: a list of them for each row, [N, C], or with `one` one of them, [N].
+static LogicalResult check_margins(LossOp op, const TensorShape& x, const TensorShape& target, bool one) {
+  if (x.rank() < 1 || x.rank() > 2 || !x.dims.back().is_static())
+    return op.emitError("takes scores of shape [batch, classes], but they are ") << to_string(x);
+  auto integers = dyn_cast<IntegerType>(target.element);
+  if (!integers || integers.getWidth() < 32)
+    return op.emitError("takes class indices of type int64 or int32 as its target; its target is ")
+           << dtype_name(target.element);
+  TensorShape expected{target.element, x.dims};
+  if (one) expected.dims.pop_back();
+  if (!may_fit(expected, target))
+    return op.emitError("takes scores of shape ")
+           << to_string(x) << " with a target of shape " << to_string(expected) << ", but the target is " << to_string(target);
+  return success();
+}
+
+/// Scores of classes along the last dimension, and whether each is a target.
+static LogicalResult check_soft_margins(LossOp op, const TensorShape& x, const TensorShape& target) {
+  if (x.rank() < 1 || !x.dims.back().is_static())
+    return op.emitError("takes scores of shape [batch, …, classes], but they are ") << to_string(x);
+  if (!isa<FloatType>(target.element))
+    return op.emitError("takes a target of floating point, but it is ") << dtype_name(target.element);
+  if (!may_fit(x, target))
+    return op.emitError("takes a value and a target of one shape, but they are ")
+           << to_string(x) << " and " << to_string(target);
+  return success();
+}
+
+/// A loss of margins between classes; its `weight` has a number for each.
+static LogicalResult infer_margins(LossOp op, ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  if (operands.size() != 2) return op.emitError("takes 2 inputs, but has ") << operands.size();
+  const TensorShape &x = operands[0], &target = operands[1];
+  if (!isa<FloatType>(x.element)) return op.emitError("takes a value of floating point, but it is ") << dtype_name(x.element);
+  const StringRef kind = op.getKind();
+  if (failed(kind == "MultiLabelSoftMarginLoss" ? check_soft_margins(op, x, target)
+                                                : check_margins(op, x, target, kind == "MultiMarginLoss")) ||
+      failed(check_weights(op, "weight", x.dims.back(), false, "the dimension of the classes")))
+    return failure();
+  results.push_back({sum_type(x.element), {}});
+  return success();
+}
+
 LogicalResult LossOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   StringRef kind = getKind();
+  if (kind == "MultiMarginLoss" || kind == "MultiLabelMarginLoss" || kind == "MultiLabelSoftMarginLoss")
+    return infer_margins(*this, operands, results);
   if (kind == "CTCLoss") {
     if (operands.size() != 4) return emitError("takes 4 inputs, but has ") << operands.size();
     if (!isa<FloatType>(operands[0].element))

@@ -10,8 +10,9 @@ def Nn_LossOp : Nn_LayerOp<"loss"> {
     `inputs` are those of PyTorch's `forward()`, in its order. `kind` is CrossEntropyLoss, NLLLoss (x `[N, C, d…]` or `[C]`, target
     `[N, d…]` or `[]` of integers; for the first also probabilities of x's shape); a loss of elements (ir/ElementLosses.cpp; inputs of
     one shape, except that the variance of GaussianNLLLoss may have a last dimension of 1); CosineEmbeddingLoss or TripletMarginLoss
-    (vectors along the last dimension, with a target each); CTCLoss (log probabilities, targets and the lengths of both). `arguments` are PyTorch's: `weight` of the first two has a
-    number for each class; that of BCELoss and BCEWithLogitsLoss and `pos_weight` one for each entry of x's last dimension, or a
+    (vectors along the last dimension, with a target each); MultiMarginLoss, MultiLabelMarginLoss or
+    MultiLabelSoftMarginLoss (scores of classes along the last dimension); CTCLoss (log probabilities, targets and the lengths of both). `arguments` are PyTorch's: `weight` of the losses of classes has a
+    number for each; that of BCELoss and BCEWithLogitsLoss and `pos_weight` one for each entry of x's last dimension, or a
     single one. nn-training-mode lowers it.
   }];
   let arguments = (ins Variadic<AnyTensor>:$inputs, StrAttr:$kind, DictionaryAttr:$arguments);

@@ -35,6 +35,23 @@ LogicalResult AvgPoolOp::inferShapes(ArrayRef<TensorShape> operands, SmallVector
 LogicalResult AdaptiveAvgPoolOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   return pool_shapes(*this, operands, results);
 }
+LogicalResult AdaptiveMaxPoolOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  TensorShape y = operands[0];
+  const auto spatial = static_cast<int64_t>(getOutputSize().size());
+  if (y.rank() != spatial + 1 && y.rank() != spatial + 2)
+    return emitError("expects an input of ")
+           << spatial + 1 << " or " << spatial + 2 << " dimensions, but got " << ir::to_string(y);
+  if (failed(require_float(*this, operands)) || failed(require_static_image(*this, y, spatial))) return failure();
+  for (auto [dim, size] : llvm::zip(MutableArrayRef(y.dims).take_back(spatial), getOutputSize())) {
+    if (dim == Extent(0)) return emitError("can't pool ") << ir::to_string(operands[0]) << ", which has no elements";
+    if (size >= 0) dim = Extent(size);
+  }
+  results.push_back(y);
+  return success();
+}
+std::optional<int64_t> AdaptiveMaxPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  return dim < rank - static_cast<int64_t>(getOutputSize().size()) ? std::optional<int64_t>(dim) : std::nullopt;
+}
 std::optional<int64_t> MaxPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return layer_split(*this, rank, dim); }
 std::optional<int64_t> AvgPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) { return layer_split(*this, rank, dim); }
 std::optional<int64_t> AdaptiveAvgPoolOp::splitDim(unsigned, int64_t rank, int64_t dim) {

@@ -20,6 +20,9 @@ def Nn_AvgPoolOp : Nn_PoolOp<"avg_pool", (ins DenseI64ArrayAttr:$kernel_size, De
 def Nn_AdaptiveAvgPoolOp : Nn_PoolOp<"adaptive_avg_pool", (ins DenseI64ArrayAttr:$output_size), [Nn_Gradient]> {
   let summary = "torch.nn.AdaptiveAvgPool2d; an output size of -1 keeps the input's";
 }
+def Nn_AdaptiveMaxPoolOp : Nn_PoolOp<"adaptive_max_pool", (ins DenseI64ArrayAttr:$output_size)> {
+  let summary = "torch.nn.AdaptiveMaxPool2d; an output size of -1 keeps the input's. nn-lower-layers makes it a max_pool";
+}
 
 // Training.
 

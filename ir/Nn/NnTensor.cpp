@@ -162,6 +162,38 @@ std::optional<int64_t> FlattenOp::splitDim(unsigned, int64_t rank, int64_t dim) 
   return dim > *last ? std::optional<int64_t>(dim - (*last - *first)) : std::nullopt;
 }
 
+LogicalResult UnflattenOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape& x = operands[0];
+  auto dim = valid_dim(*this, getDim(), x);
+  if (!dim) return failure();
+  const Extent& whole = x.dims[*dim];
+  TensorShape y{x.element, {}};
+  y.dims.append(x.dims.begin(), x.dims.begin() + *dim);
+  int64_t known = 1, open = -1;
+  for (int64_t size : getSizes()) {
+    if (size == -1 && open < 0) open = y.rank();
+    else if (size < 1) return emitError("expects sizes of at least 1, or one of -1, but got [") << getSizes() << "]";
+    else known *= size;
+    y.dims.push_back(Extent(size));
+  }
+  bool fits = open >= 0 || ir::may_be_equal(whole, Extent(known));
+  if (open >= 0) {
+    const std::optional<Extent> rest = whole.terms.count("?") ? Extent::symbol("?") : divided(whole, Extent(known));
+    fits = rest.has_value();
+    if (fits) y.dims[open] = *rest;
+  }
+  if (!fits) return emitError("cannot view dimension ") << *dim << " of " << ir::to_string(x) << " as [" << getSizes() << "]";
+  y.dims.append(x.dims.begin() + *dim + 1, x.dims.end());
+  results.push_back(y);
+  return success();
+}
+/// What is cut stays contiguous in the outermost of the sizes.
+std::optional<int64_t> UnflattenOp::splitDim(unsigned, int64_t rank, int64_t dim) {
+  const auto own = ir::normalize_dim(getDim(), rank);
+  if (!own || (dim == *own && getSizes()[0] != -1)) return std::nullopt;
+  return dim <= *own ? dim : dim + static_cast<int64_t>(getSizes().size()) - 1;
+}
+
 LogicalResult PermuteOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape& x = operands[0];
   SmallVector<bool> seen(x.rank());

@@ -21,6 +21,9 @@ def Nn_ReshapeOp : Nn_TensorOp<"reshape", (ins DenseI64ArrayAttr:$shape)> {
 def Nn_FlattenOp : Nn_TensorOp<"flatten", (ins I64Attr:$start_dim, I64Attr:$end_dim)> {
   let summary = "dimensions start_dim … end_dim become one";
 }
+def Nn_UnflattenOp : Nn_TensorOp<"unflatten", (ins I64Attr:$dim, DenseI64ArrayAttr:$sizes), []> {
+  let summary = "torch.nn.Unflatten: dimension `dim` becomes several of `sizes`, one of which may be -1";
+}
 def Nn_PermuteOp : Nn_TensorOp<"permute", (ins DenseI64ArrayAttr:$dims)> {
   let summary = "y's dimension i is x's dimension dims[i]";
   let hasFolder = 1;
@@ -34,7 +37,8 @@ def Nn_DropoutOp : Nn_TensorOp<"dropout", (ins F64Attr:$p, OptionalAttr<StrAttr>
   let summary = "the identity in inference";
   let description = [{
     `mask` is the unit that is dropped: "channel" (all of the last `spatial_dims` dimensions; torch.nn.Dropout1d, 2d, 3d), "row"
-    or "batch" (torchvision's StochasticDepth), else each element. "alpha": each element, as torch.nn.AlphaDropout.
+    or "batch" (torchvision's StochasticDepth), else each element. "alpha": each element, as torch.nn.AlphaDropout; "feature_alpha": each
+    channel, as torch.nn.FeatureAlphaDropout.
   }];
 }
 def Nn_GluOp : Nn_TensorOp<"glu", (ins I64Attr:$dim), []> {

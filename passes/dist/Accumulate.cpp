@@ -71,15 +71,17 @@ class Accumulation {
   }
 
  private:
-  /// Sets nn.dropout_train's `rows`.
+  /// Sets the `rows` of ops that draw a number for each element.
   LogicalResult tell_rows() {
     ir::ShapeAnalysis shapes;
     if (failed(shapes.run(step_))) return failure();
-    step_.walk([&](nn::DropoutTrainOp op) {
+    auto tell = [&](auto op) {
       int64_t rows = 0;
       for (const Extent& dim : shapes.of(op.getX()).dims) rows += rows_per_row(dim, shapes);
       op.setRows(rows);
-    });
+    };
+    step_.walk([&](nn::DropoutTrainOp op) { tell(op); });
+    step_.walk([&](nn::RreluTrainOp op) { tell(op); });
     return success();
   }
 

@@ -168,7 +168,7 @@ mlir::Value bordered(const NnBuilder& nn, mlir::Value x, int64_t dim, int64_t be
 
 void add_indexing_patterns(RewritePatternSet& patterns) {
   patterns.add<LowerStridedSlice, LowerSplit, LowerRoll, LowerFlip, LowerBorder, LookupInTable, LowerToReshape<nn::UnsqueezeOp>,
-               LowerToReshape<nn::SqueezeOp>>(patterns.getContext());
+               LowerToReshape<nn::SqueezeOp>, LowerToReshape<nn::UnflattenOp>>(patterns.getContext());
 }
 
 }  // namespace sheaf::passes

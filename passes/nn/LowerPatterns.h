@@ -11,7 +11,7 @@ void add_indexing_patterns(mlir::RewritePatternSet& patterns);
 void add_reduction_patterns(mlir::RewritePatternSet& patterns);
 /// Interpolation, shuffles of pixels and channels.
 void add_resampling_patterns(mlir::RewritePatternSet& patterns);
-/// Windows of images as columns, and back.
+/// Windows of images as columns, and back; adaptive max pools.
 void add_window_patterns(mlir::RewritePatternSet& patterns);
 /// Layers over one or three spatial dimensions that run as layers over two.
 void add_spatial_patterns(mlir::RewritePatternSet& patterns);

@@ -106,10 +106,10 @@ class Precision {
       return;
     }
     // For values computed in f32, a half is only a storage format.
-    bool moves =
-        isa<nn::ReshapeOp, nn::FlattenOp, nn::PermuteOp, nn::SelectOp, nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::IdentityOp,
-            nn::DropoutOp, nn::ExpandOp, nn::CastOp, nn::PrintOp, nn::StridedSliceOp, nn::SplitOp, nn::RollOp, nn::FlipOp,
-            nn::BorderOp, nn::UnsqueezeOp, nn::SqueezeOp, nn::PixelShuffleOp, nn::PixelUnshuffleOp, nn::ChannelShuffleOp>(op);
+    bool moves = isa<nn::ReshapeOp, nn::FlattenOp, nn::PermuteOp, nn::SelectOp, nn::SliceOp, nn::ConcatOp, nn::PadOp,
+                     nn::IdentityOp, nn::DropoutOp, nn::ExpandOp, nn::CastOp, nn::PrintOp, nn::StridedSliceOp, nn::SplitOp,
+                     nn::RollOp, nn::FlipOp, nn::BorderOp, nn::UnsqueezeOp, nn::SqueezeOp, nn::UnflattenOp, nn::PixelShuffleOp,
+                     nn::PixelUnshuffleOp, nn::ChannelShuffleOp>(op);
     bool sums = narrow_ == wide ? !moves
                                 : isa<nn::SoftmaxOp, nn::LayerNormOp, nn::GroupNormOp, nn::SumOp, nn::MeanOp, nn::LossOp,
                                       nn::ExpOp, nn::DivOp, nn::RsqrtOp, nn::LstmOp, nn::GruOp, nn::RnnOp, nn::RmsNormOp,

@@ -1,8 +1,6 @@
 // Lowers PyTorch's losses to ops that have kernels and gradients. Part of nn-training-mode.
 #include "ir/ElementFunctions.h"
-#include "passes/nn/Replacement.h"
-
-#include "llvm/ADT/Sequence.h"
+#include "passes/nn/LossBuilder.h"
 
 namespace sheaf::passes {
 
@@ -10,15 +8,9 @@ using namespace mlir;
 
 namespace {
 
-class Loss {
+class Loss : LossBuilder {
  public:
-  Loss(nn::LossOp op, bool undivided) : op_(op), with_(op), undivided_(undivided) {
-    for (mlir::Value input : op.getInputs()) inputs_.push_back(wide(input));
-    x_ = inputs_[0], target_ = inputs_[1];
-    auto reduction = op.getArguments().getAs<StringAttr>("reduction");
-    by_batch_ = reduction && reduction.getValue() == "batchmean";
-    mean_ = !reduction || reduction.getValue() == "mean" || by_batch_;
-  }
+  using LossBuilder::LossBuilder;
 
   LossParts parts() {
     StringRef kind = op_.getKind();
@@ -30,40 +22,6 @@ class Loss {
   }
 
  private:
-  /// A loss is computed in f32, whatever the model's outputs and targets are.
-  mlir::Value wide(mlir::Value value) {
-    Builder& b = with_.builder;
-    RankedTensorType type = type_of(value);
-    if (!isa<FloatType>(type.getElementType()) || type.getElementType().isF32()) return value;
-    return with_.make<nn::CastOp>(RankedTensorType::get(type.getShape(), b.getF32Type()), value, b.getStringAttr("float32"))
-        ->getResult(0);
-  }
-
-  SmallVector<int64_t> all_dims(mlir::Value value) { return llvm::to_vector(llvm::seq<int64_t>(0, type_of(value).getRank())); }
-
-  mlir::Value sum(mlir::Value x) {
-    Builder& b = with_.builder;
-    return with_.make<nn::SumOp>(with_.scalar(), x, b.getDenseI64ArrayAttr(all_dims(x)), b.getBoolAttr(false))->getResult(0);
-  }
-  mlir::Value product(mlir::Value x, mlir::Value y) { return with_.make<nn::MulOp>(x.getType(), x, y)->getResult(0); }
-  mlir::Value quotient(mlir::Value x, mlir::Value y) { return with_.make<nn::DivOp>(with_.scalar(), x, y)->getResult(0); }
-
-  /// The numbers of argument `name`, as a tensor of `rank` dimensions that runs along dimension `dim`; null if there are none.
-  mlir::Value numbers(StringRef name, int64_t rank, int64_t dim) {
-    auto list = op_.getArguments().getAs<ArrayAttr>(name);
-    if (!list) return {};
-    SmallVector<double> values;
-    for (mlir::Attribute number : list) values.push_back(cast<FloatAttr>(number).getValueAsDouble());
-    // Leading dimensions are left out: broadcasting aligns at the end.
-    SmallVector<int64_t> shape(rank - dim, 1);
-    if (rank > 0) shape[0] = static_cast<int64_t>(values.size());
-    Builder& b = with_.builder;
-    return with_
-        .make<nn::ConstantOp>(RankedTensorType::get(shape, b.getF32Type()), op_.getInputs()[1], b.getDenseF64ArrayAttr(values),
-                              b.getDenseI64ArrayAttr(shape))
-        ->getResult(0);
-  }
-
   LossParts elementwise() {
     Builder& b = with_.builder;
     const int64_t rank = type_of(x_).getRank(), last = rank > 0 ? rank - 1 : 0;
@@ -84,16 +42,6 @@ class Loss {
     return {sum(each), quotient(constant(1), inverse_count(target_, counted))};
   }
 
-  /// One number for each vector along the last dimension, summed or averaged.
-  LossParts over_vectors(mlir::Value each) {
-    if (!mean_) return {sum(each), {}};
-    if (!undivided_) return {average(each), {}};
-    // As many as x has vectors; the count has no gradient.
-    SmallVector<int64_t> counted = all_dims(x_);
-    counted.pop_back();
-    return {sum(each), quotient(constant(1), inverse_count(x_, counted))};
-  }
-
   /// torch.nn.functional.ctc_loss: a mean is one of the rows' losses, each divided by its target's length.
   LossParts sequences() {
     Builder& b = with_.builder;
@@ -109,22 +57,6 @@ class Loss {
     if (!undivided_) return {average(each), {}};
     return {sum(each), quotient(constant(1), inverse_count(target_, {0}))};
   }
-
-  mlir::Value map(StringRef function, ArrayRef<mlir::Value> operands, ArrayRef<double> numbers) {
-    return with_
-        .make<nn::MapOp>(operands[0].getType(), operands, with_.builder.getStringAttr(function),
-                         with_.builder.getDenseF64ArrayAttr(numbers))
-        ->getResult(0);
-  }
-  mlir::Value sum_of_vectors(mlir::Value x) {
-    Builder& b = with_.builder;
-    RankedTensorType type = type_of(x);
-    return with_
-        .make<nn::SumOp>(RankedTensorType::get(type.getShape().drop_back(), type.getElementType()), x,
-                         b.getDenseI64ArrayAttr({type.getRank() - 1}), b.getBoolAttr(false))
-        ->getResult(0);
-  }
-  double number(StringRef name) { return op_.getArguments().getAs<FloatAttr>(name).getValueAsDouble(); }
 
   /// torch.nn.functional.cosine_embedding_loss.
   mlir::Value cosine() {
@@ -154,22 +86,6 @@ class Loss {
       values.push_back(flag ? (flag.getValue() ? 1 : 0) : cast<FloatAttr>(argument).getValueAsDouble());
     }
     return with_.builder.getDenseF64ArrayAttr(values);
-  }
-
-  mlir::Value constant(double value) {
-    Builder& b = with_.builder;
-    return with_
-        .make<nn::ConstantOp>(with_.scalar(), op_.getInputs()[1], b.getDenseF64ArrayAttr({value}), b.getDenseI64ArrayAttr({}))
-        ->getResult(0);
-  }
-  mlir::Value inverse_count(mlir::Value like, ArrayRef<int64_t> dims) {
-    return with_.make<nn::InverseCountOp>(with_.scalar(), like, with_.builder.getDenseI64ArrayAttr(dims))->getResult(0);
-  }
-
-  mlir::Value average(mlir::Value x) {
-    Builder& b = with_.builder;
-    if (type_of(x).getRank() == 0) return x;
-    return with_.make<nn::MeanOp>(with_.scalar(), x, b.getDenseI64ArrayAttr(all_dims(x)), b.getBoolAttr(false))->getResult(0);
   }
 
   /// -Σ q·w·log p with q the smoothed target. A mean is taken over the positions, whatever the weights
@@ -223,17 +139,12 @@ class Loss {
     mlir::Value divisor = sum(weights(0));
     return undivided_ ? LossParts{total, divisor} : LossParts{quotient(total, divisor), {}};
   }
-
-  nn::LossOp op_;
-  Replacement with_;
-  SmallVector<mlir::Value> inputs_;  ///< in f32, as are
-  mlir::Value x_, target_;           ///< the first two
-  bool undivided_, mean_ = true;
-  bool by_batch_ = false;  ///< the mean is over the first dimension only
 };
 
 }  // namespace
 
-LossParts take_apart(nn::LossOp op, bool undivided) { return Loss(op, undivided).parts(); }
+LossParts take_apart(nn::LossOp op, bool undivided) {
+  return is_margin_loss(op.getKind()) ? take_margins_apart(op, undivided) : Loss(op, undivided).parts();
+}
 
 }  // namespace sheaf::passes

@@ -1,4 +1,4 @@
-// nn-training-mode: puts batch norm and dropout into their training form, and lowers the loss.
+// nn-training-mode: puts batch norm, dropout and leaky ReLUs with drawn slopes into their training form, and lowers the loss.
 #include "ir/Nn/Dropout.h"
 #include "passes/Arguments.h"
 #include "passes/Passes.h"
@@ -26,13 +26,16 @@ class TrainingMode {
     take_attentions_apart();
     SmallVector<Operation*> ops;
     function_.walk([&](Operation* op) {
-      if (isa<nn::BatchNormOp, nn::DropoutOp, nn::LossOp>(op)) ops.push_back(op);
+      if (isa<nn::BatchNormOp, nn::DropoutOp, nn::LossOp>(op) || (isa<nn::LeakyReluOp>(op) && op->hasAttr(nn::kSlopes)))
+        ops.push_back(op);
     });
     for (Operation* op : ops) {
       if (auto norm = dyn_cast<nn::BatchNormOp>(op)) {
         if (failed(train(norm))) return failure();
       } else if (auto dropout = dyn_cast<nn::DropoutOp>(op)) {
         if (failed(train(dropout))) return failure();
+      } else if (auto relu = dyn_cast<nn::LeakyReluOp>(op)) {
+        train(relu);
       } else {
         train(cast<nn::LossOp>(op));
       }
@@ -123,11 +126,20 @@ class TrainingMode {
     Builder builder(op.getContext());
     if (mask.empty() || mask == "alpha") return DenseI64ArrayAttr();
     if (mask == "batch") return builder.getDenseI64ArrayAttr({});
+    if (mask == "feature_alpha") {
+      if (rank < 2) return op.emitError("expects an input [N, C, …], but it has ") << rank << " dimensions";
+      return builder.getDenseI64ArrayAttr({0, 1});
+    }
     // With one dimension less than [N, C, …], x is [C, …]; PyTorch's Dropout2d takes it as [N, C, L].
     const int64_t channels = mask == "row" ? 1 : rank == spatial + 2 || spatial == 2 ? 2 : 1;
     if (rank < channels || (mask == "channel" && rank != spatial + 2 && rank != spatial + 1))
       return op.emitError("expects an input with more dimensions than ") << rank;
     return builder.getDenseI64ArrayAttr(llvm::to_vector(llvm::seq<int64_t>(channels)));
+  }
+
+  /// The stream of numbers belongs to the layer's name, so adding or removing a layer leaves the others' as they are.
+  static IntegerAttr stream_of(Operation* op) {
+    return Builder(op->getContext()).getI64IntegerAttr(static_cast<int64_t>(llvm::xxh3_64bits(nn::layer_of(op)) & 0xffffffff));
   }
 
   LogicalResult train(nn::DropoutOp op) {
@@ -139,22 +151,20 @@ class TrainingMode {
     FailureOr<DenseI64ArrayAttr> dims = mask_dims(op);
     if (failed(dims)) return failure();
     Replacement with(op);
-    // The stream belongs to the layer's name, so adding or removing a layer leaves the others' masks as they are.
-    auto stream = static_cast<int64_t>(llvm::xxh3_64bits(nn::layer_of(op)) & 0xffffffff);
     auto drop = [&](mlir::Value x) {
       return with
           .make<nn::DropoutTrainOp>(x.getType(), x, setting("step"), setting("seed"),
-                                    accumulate_ ? setting("first_row") : mlir::Value(), op.getPAttr(),
-                                    with.builder.getI64IntegerAttr(stream), with.builder.getI64IntegerAttr(1), *dims)
+                                    accumulate_ ? setting("first_row") : mlir::Value(), op.getPAttr(), stream_of(op),
+                                    with.builder.getI64IntegerAttr(1), *dims)
           ->getResult(0);
     };
-    mlir::Value y = op.getMask() == "alpha" ? alpha_dropout(with, op, drop) : drop(op.getX());
+    mlir::Value y = op.getMask().value_or("").ends_with("alpha") ? alpha_dropout(with, op, drop) : drop(op.getX());
     op.getY().replaceAllUsesWith(y);
     op.erase();
     return success();
   }
 
-  /// torch.nn.AlphaDropout: a · (x where it is kept, else -αλ of SELU) + b, which preserves a mean of 0 and a variance of 1.
+  /// torch.nn.AlphaDropout and FeatureAlphaDropout: a · (x where it is kept, else -αλ of SELU) + b, which preserves a mean of 0 and a variance of 1.
   /// The mask, m, is a dropout of ones: y = a · m · (x + αλ) + (b - a · αλ).
   static mlir::Value alpha_dropout(Replacement& with, nn::DropoutOp op, llvm::function_ref<mlir::Value(mlir::Value)> drop) {
     constexpr double alpha = 1.7580993408473766;
@@ -171,6 +181,19 @@ class TrainingMode {
     mlir::Value mask = drop(map(op.getX(), "power", {0}));
     mlir::Value kept = with.make<nn::MulOp>(type, mask, map(op.getX(), "add", {alpha}))->getResult(0);
     return map(map(kept, "mul", {a * (1 - p)}), "add", {p < 1 ? b - a * alpha : 0});
+  }
+
+  /// torch.nn.RReLU: each element has a slope of its own.
+  void train(nn::LeakyReluOp op) {
+    auto slopes = op->getAttrOfType<DenseF64ArrayAttr>(nn::kSlopes);
+    Replacement with(op);
+    mlir::Value y =
+        with.make<nn::RreluTrainOp>(op.getY().getType(), op.getX(), op.getX(), setting("step"), setting("seed"),
+                                    accumulate_ ? setting("first_row") : mlir::Value(), with.builder.getF64FloatAttr(slopes[0]),
+                                    with.builder.getF64FloatAttr(slopes[1]), stream_of(op), with.builder.getI64IntegerAttr(1))
+            ->getResult(0);
+    op.getY().replaceAllUsesWith(y);
+    op.erase();
   }
 
   /// Lowers the loss to its parts; its divisor, if there is one, becomes a further result.

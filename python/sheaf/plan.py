@@ -61,7 +61,7 @@ def compile(model, precision="f32", strategy="data_parallel", loss=None, optimiz
     `strategy`: what each replica of a training step keeps: "data_parallel", "replicated", "sharded" or "fully_sharded".
     `loss`, `optimizer`: the training section, in place of what the model file says: a torch.nn loss and a torch.optim optimizer, a
     type's name, or a dict as in a model file ({"type": "SGD", "lr": 0.1}). `targets`: {name: {"shape", "dtype"}}; by default "label",
-    class numbers, for CrossEntropyLoss and NLLLoss, and "target", of the output's shape, for other losses; a loss of several outputs
+    class numbers, for CrossEntropyLoss and NLLLoss, and "target", in the shape that PyTorch takes, for other losses; a loss of several outputs
     takes the model's in their order. `schedule`,
     `clip_grad_norm`, `loss_scale`, `metrics` (["accuracy"] by default where the targets are classes): as in a model file.
     `device_memory`: bytes that a device has: an embedding table beyond it goes to the host. 0: not stated.

@@ -6,6 +6,8 @@ from pathlib import Path
 from .error import Error
 
 _CLASSES = {"CrossEntropyLoss", "NLLLoss"}
+_OF_VECTORS = {"CosineEmbeddingLoss", "MultiMarginLoss"}  # a target for each vector along the last dimension
+_NUMBERS = {"MultiMarginLoss", "MultiLabelMarginLoss"}  # targets are numbers of classes
 
 
 class Section:
@@ -55,8 +57,8 @@ def _target(loss, output):
     """(name, declaration) of the target that `loss` compares `output` with."""
     if loss in _CLASSES:
         return "label", {"shape": [size for i, size in enumerate(output.shape) if i != 1], "dtype": "int64"}
-    vectors = loss == "CosineEmbeddingLoss"  # a target each
-    return "target", {"shape": list(output.shape)[:-1] if vectors else list(output.shape), "dtype": "float32"}
+    shape = list(output.shape)[:-1] if loss in _OF_VECTORS else list(output.shape)
+    return "target", {"shape": shape, "dtype": "int64" if loss in _NUMBERS else "float32"}
 
 
 def _loss(loss):

@@ -92,7 +92,7 @@ FAMILIES = {
                                                                   ({"scale_factor": 0.6, "recompute_scale_factor": True}, False))},
     "pairs": {
         "cdist": lambda x: torch.cdist(x, x * x + 1), "cdist 1": lambda x: torch.cdist(x, x[:, :, :2] + 1, p=1.0), "largest difference": lambda x: torch.cdist(x, x + 1, p=float("inf")),
-        "rrelu": F.rrelu},
+        "rrelu": F.rrelu, "bilinear": lambda x: F.bilinear(x, x[:, :, :, :4], torch.linspace(-1, 1, 72).reshape(3, 6, 4), torch.ones(3))},
     "lines": {
         "added": lambda x: x.index_add(1, torch.tensor([2, 0, 2]), x[:, :3], alpha=-2), "copied": lambda x: x.index_copy(2, torch.tensor([4, 1]), x[:, :, :2]),
         "filled": lambda x: x.index_fill(-1, torch.tensor([0, 3]), 1.5)},

@@ -283,6 +283,17 @@ def test_losses_of_several_outputs(criterion, heads, order):
     assert trainer.step(*batch) == pytest.approx(loss, abs=1e-5)
 
 
+@pytest.mark.parametrize("criterion, target", [
+    (nn.MultiMarginLoss(p=2, weight=torch.tensor([1.0, 2.0, 3.0])), torch.arange(20) % 3), (nn.MultiLabelMarginLoss(), torch.arange(60).reshape(20, 3) % 4 - 1),
+    (nn.MultiLabelSoftMarginLoss(), torch.arange(60).reshape(20, 3) % 2.0)], ids=lambda value: type(value).__name__)
+def test_losses_of_margins(criterion, target):
+    module = net()
+    trainer = sheaf.Model(compiled(module, loss=criterion, optimizer="SGD")).trainer("cpu:0,cpu:1", batch=20)
+    loss = criterion(module(X), target).item()
+    assert trainer.evaluate([(X, target)])["loss"] == pytest.approx(loss, abs=1e-5)
+    assert trainer.step(X, target) == pytest.approx(loss, abs=1e-5)
+
+
 def test_the_training_section(tmp_path):
     module = net()
     described = compiled(module, loss=nn.CrossEntropyLoss(label_smoothing=0.1, weight=torch.tensor([1.0, 2.0, 3.0])),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/ops/adaptive_window.h"
 #include "runtime/ops/pooling.h"
 #include "runtime/steps/conv_shape.h"
 
@@ -82,8 +83,8 @@ std::vector<std::vector<Window>> adaptive_windows(const Dims& x, const Dims& y) 
     require(in > 0, "can't pool x " + to_string(x) + " adaptively");
     windows.emplace_back();
     for (int64_t o = 0; o < out; ++o) {
-      const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
-      windows.back().push_back({begin, end, end - begin});
+      const AdaptiveWindow window(o, in, out);
+      windows.back().push_back({window.begin, window.end, window.end - window.begin});
     }
   }
   return windows;

@@ -80,6 +80,37 @@ double triplet_margin(Inputs in, const Arguments& a) {
   if (a.flag("swap", false)) negative = std::min(negative, distance(1, 2));
   return std::max(0.0, a.number("margin", 1) + distance(0, 1) - negative);
 }
+double weight_of_class(const Arguments& a, size_t c) {
+  return a.class_weights.empty() ? 1 : a.class_weights[c % a.class_weights.size()];
+}
+double multi_margin(Inputs in, const Arguments& a) {
+  const std::span<const double> x = in[0];
+  const auto target = static_cast<size_t>(in[1][0]);
+  const double p = a.number("p", 1), margin = a.number("margin", 1);
+  double sum = 0;
+  for (size_t c = 0; c < x.size(); ++c)
+    if (c != target) sum += std::pow(std::max(0.0, margin - x[target] + x[c]), p);
+  return sum * weight_of_class(a, target) / static_cast<double>(x.size());
+}
+double multi_label_margin(Inputs in, const Arguments&) {
+  const std::span<const double> x = in[0];
+  const auto targets =
+      in[1].first(static_cast<size_t>(std::ranges::find_if(in[1], [](double t) { return t < 0; }) - in[1].begin()));
+  double sum = 0;
+  for (size_t c = 0; c < x.size(); ++c) {
+    if (std::ranges::find(targets, static_cast<double>(c)) != targets.end()) continue;
+    for (double target : targets) sum += std::max(0.0, 1 - x[static_cast<size_t>(target)] + x[c]);
+  }
+  return sum / static_cast<double>(x.size());
+}
+double multi_label_soft_margin(Inputs in, const Arguments& a) {
+  double sum = 0;
+  for (size_t c = 0; c < in[0].size(); ++c) {
+    const double x = in[0][c], t = in[1][c];
+    sum += ((1 - t) * x + softplus_of_minus(x)) * weight_of_class(a, c);
+  }
+  return sum / static_cast<double>(in[0].size());
+}
 
 }  // namespace
 
@@ -106,6 +137,9 @@ const ElementLoss* find_element_loss(const std::string& type) {
       {"MarginRankingLoss", margin_ranking, 3},
       {"CosineEmbeddingLoss", cosine_embedding, 3, true},
       {"TripletMarginLoss", triplet_margin, 3, true},
+      {"MultiMarginLoss", multi_margin, 2, true, ElementLoss::class_number},
+      {"MultiLabelMarginLoss", multi_label_margin, 2, true, ElementLoss::class_numbers},
+      {"MultiLabelSoftMarginLoss", multi_label_soft_margin, 2, true, ElementLoss::shares},
   };
   const auto found = std::ranges::find(rows, type, &ElementLoss::type);
   return found == rows.end() ? nullptr : &*found;

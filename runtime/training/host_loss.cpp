@@ -74,7 +74,7 @@ void add_elements(const LossSection& loss, const ElementLoss& row, std::span<con
   const size_t width = row.vectors ? static_cast<size_t>(x.shape.back()) : 1, terms = count_of(x) / width;
   std::vector<std::vector<double>> numbers(inputs.size());
   std::vector<std::span<const double>> views(inputs.size());
-  ElementLossArguments arguments{loss.arguments};
+  ElementLossArguments arguments{.named = loss.arguments, .class_weights = loss.weight};
   for (size_t i = 0; i < terms; ++i) {
     for (size_t k = 0; k < inputs.size(); ++k) {
       const size_t count = count_of(*inputs[k]), each = std::max<size_t>(1, count / terms);
@@ -84,9 +84,9 @@ void add_elements(const LossSection& loss, const ElementLoss& row, std::span<con
     }
     // The last dimension is the innermost, so weights along it repeat.
     arguments.pos_weight = weight_of(loss.pos_weight, i);
-    sums.loss += weight_of(loss.weight, i) * row.of(views, arguments);
+    sums.loss += (row.vectors ? 1 : weight_of(loss.weight, i)) * row.of(views, arguments);
     if (row.targets == ElementLoss::yes_or_no) sums.metrics.add_yes_or_no(loss, views[0][0] > row.yes_above, views[1][0] > 0.5);
-    else if (row.inputs == 2) sums.metrics.add_number(views[0][0], views[1][0]);
+    else if (row.inputs == 2 && !row.vectors) sums.metrics.add_number(views[0][0], views[1][0]);
   }
   sums.weight += static_cast<double>(loss.by_batch && !x.shape.empty() ? x.shape[0] : static_cast<int64_t>(terms));
 }
@@ -97,7 +97,8 @@ bool fit(const ElementLoss& row, std::span<const HostTensor* const> inputs) {
   if (row.vectors && (x.shape.empty() || x.shape.back() < 1)) return false;
   const size_t last = x.shape.empty() ? 1 : static_cast<size_t>(std::max<int64_t>(x.shape.back(), 1));
   for (const HostTensor* input : inputs.subspan(1))
-    if (count_of(*input) != count_of(x) && (row.inputs == 2 || count_of(*input) * last != count_of(x))) return false;
+    if (count_of(*input) != count_of(x) && ((row.inputs == 2 && !row.vectors) || count_of(*input) * last != count_of(x)))
+      return false;
   return true;
 }
 
@@ -137,18 +138,20 @@ Evaluation evaluation_of(const LossSection& loss, const EvaluationSums& sums, in
 
 bool needs_check(const LossSection& loss, size_t input) {
   if (loss.sequences) return input >= 2 && loss.longest[input - 2] > 0;
-  return input == 1 && (loss.classes || loss.type == "BCELoss");
+  return input == 1 && (loss.classes || loss.type == "BCELoss" || (loss.element() && loss.element()->of_classes()));
 }
 
 Result<void> check_input(const LossSection& loss, size_t input, const std::string& option, const HostTensor& target,
                          int rows_dim, int64_t first_row) {
-  const bool binary = loss.type == "BCELoss";
+  const bool binary = loss.type == "BCELoss", margins = loss.element() && loss.element()->of_classes();
+  const bool several = margins && loss.element()->targets == ElementLoss::class_numbers;
   if (!needs_check(loss, input)) return {};
   const int64_t longest = loss.sequences ? loss.longest[input - 2] : 0;
   const auto fits = [&](size_t i) {
     if (loss.sequences) return integer_at(target, i) >= 0 && integer_at(target, i) <= longest;
     if (binary) return number_at(target, i) >= 0 && number_at(target, i) <= 1;  // not a NaN
     const int64_t value = integer_at(target, i);
+    if (margins) return value >= (several ? -1 : 0) && value < loss.class_count;
     return (value >= 0 && value < loss.class_count) || value == loss.ignore_index;
   };
   for (size_t i = 0; i < count_of(target); ++i) {
@@ -168,8 +171,10 @@ Result<void> check_input(const LossSection& loss, size_t input, const std::strin
       return Error(where + std::to_string(integer_at(target, i)) + "; a length from 0 to " + std::to_string(longest) +
                    " was expected");
     return Error(where + std::to_string(integer_at(target, i)) + "; the model has " + std::to_string(loss.class_count) +
-                 " classes: expected 0 to " + std::to_string(loss.class_count - 1) + ", or ignore_index, " +
-                 std::to_string(loss.ignore_index));
+                 " classes: expected 0 to " + std::to_string(loss.class_count - 1) +
+                 (several   ? ", or -1 behind a row's last"
+                  : margins ? ""
+                            : ", or ignore_index, " + std::to_string(loss.ignore_index)));
   }
   return {};
 }

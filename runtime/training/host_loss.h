@@ -28,7 +28,7 @@ Evaluation evaluation_of(const LossSection& loss, const EvaluationSums& sums, in
 /// The loss limits what this input of it may be: check_input() has something to check.
 bool needs_check(const LossSection& loss, size_t input);
 
-/// Every class target is in [0, C) or ignore_index, every target of BCELoss in [0, 1], every length of CTCLoss within its
+/// Every class target is in [0, C) or ignore_index (or -1 in a list of classes), every target of BCELoss in [0, 1], every length of CTCLoss within its
 /// sequence; nothing to check elsewhere.
 /// The error names row and value; `option` is the data's origin, `rows_dim` the tensor's dimension of rows, and
 /// `first_row` the number of its first one.

@@ -73,7 +73,8 @@ Result<LossSection> loss_section(const Plan& plan) {
       section.metrics.push_back(row.metric);
   }
 
-  if (section.type != "CrossEntropyLoss" && !section.sequences && section.type != "NLLLoss") return section;
+  const bool margins = element && element->of_classes();
+  if (section.type != "CrossEntropyLoss" && !section.sequences && section.type != "NLLLoss" && !margins) return section;
   const auto value_of = [&](const LossInput& input) -> const Value& {
     if (input.output) return plan.infer.values[static_cast<size_t>(plan.infer.outputs[*input.output].value)];
     return *std::ranges::find_if(plan.train.values, [&](const Value& value) {
@@ -90,9 +91,9 @@ Result<LossSection> loss_section(const Plan& plan) {
   }
   const DType target = value_of(section.inputs[1]).dtype;
   const bool integer = target == DType::int64 || target == DType::int32 || target == DType::uint8;
-  section.classes = integer;
+  section.classes = integer && !margins;
   section.probabilities = !integer && section.type == "CrossEntropyLoss";
-  if (!section.classes && !section.probabilities) return section;
+  if (!section.classes && !section.probabilities && !margins) return section;
   const auto& shape = value_of(section.inputs[0]).shape;
   section.class_dim = shape.size() > 1 ? 1 : 0;
   if (shape.empty() || !shape[static_cast<size_t>(section.class_dim)].is_static())

@@ -27,7 +27,7 @@ struct LossSection {
   bool classes = false;
   bool probabilities = false;           ///< or probabilities of the classes: cross entropy with a target of the output's shape
   int class_dim = 0;                    ///< the output's dimension of classes: 1, or 0 for a vector
-  int64_t class_count = 0;              ///< if `classes` or `probabilities`
+  int64_t class_count = 0;              ///< if `classes` or `probabilities`, or the loss is of margins between classes
   bool sequences = false;               ///< CTCLoss: log probabilities, targets and the lengths of both
   std::array<int64_t, 2> longest = {};  ///< if `sequences`: the most steps and labels that a row has room for; 0 if unknown
   std::vector<Metric> metrics;          ///< what evaluation reports besides the loss, in the order of metric_rows()

@@ -13,7 +13,7 @@ COMPARISONS = ("Eq", "Ne", "Lt", "Le", "Gt", "Ge")
 UNARY = ("ReLU", "ReLU6", "LeakyReLU", "ELU", "SiLU", "GELU", "Tanh", "Sigmoid", "Hardtanh", "Dropout", "Identity", "Hardswish",
          "Hardsigmoid", "Softplus", "Mish", "SELU", "CELU", "LogSigmoid", "Softsign", "PReLU", "Hardshrink", "Softshrink",
          "Exp", "Log", "Log1p", "Expm1", "Sqrt", "Rsqrt", "Reciprocal", "Abs", "Neg", "Sign", "Sin", "Cos", "Erf", "Floor",
-         "Ceil", "Round", "Trunc", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "Detach", "Asin", "Acos", "Atan", "Sinh",
+         "Ceil", "Round", "Trunc", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "RReLU", "Detach", "Asin", "Acos", "Atan", "Sinh",
          "Cosh", "Asinh", "Acosh", "Atanh")
 
 

@@ -12,7 +12,7 @@ from training import TrainTest
 # makes divisors differ from part to part.
 SEPARATE = {
     "sheaf": "1.0", "name": "separate", "inputs": {"x": {"shape": ["batch", 6]}}, "modules": {"Net": {"layers": [
-        {"type": "Linear", "in_features": 6, "out_features": 16}, {"type": "Tanh"}, {"type": "Dropout", "p": 0.4},
+        {"type": "Linear", "in_features": 6, "out_features": 16}, {"type": "RReLU"}, {"type": "Tanh"}, {"type": "Dropout", "p": 0.4},
         {"type": "Linear", "in_features": 16, "out_features": 12}, {"type": "Reshape", "shape": [-1, 3]}, {"type": "Dropout", "p": 0.3},
         {"type": "Reshape", "shape": [-1, 12]}, {"type": "LayerNorm", "normalized_shape": 12}, {"type": "Linear", "in_features": 12, "out_features": 4}]}},
     "layers": [{"name": "net", "type": "DataParallel", "module": {"type": "Net"}}],

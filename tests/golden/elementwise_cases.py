@@ -21,7 +21,7 @@ ACTIVATIONS = {
     "softplus_steep": ("Softplus", {"beta": 2.5, "threshold": 3.0}), "mish": ("Mish", {}), "selu": ("SELU", {}), "celu": ("CELU", {"alpha": 0.6}),
     "log_sigmoid": ("LogSigmoid", {}), "softsign": ("Softsign", {}), "hardshrink": ("Hardshrink", {}), "softshrink": ("Softshrink", {"lambd": 0.3}),
     "threshold": ("Threshold", {"threshold": 0.2, "value": -1.5}), "glu": ("GLU", {}), "alpha_dropout": ("AlphaDropout", {"p": 0.3}),
-    "stochastic_depth": ("StochasticDepth", {"p": 0.3, "mode": "row"}),
+    "rrelu": ("RReLU", {"lower": 0.1, "upper": 0.4}), "tanhshrink": ("Tanhshrink", {}), "stochastic_depth": ("StochasticDepth", {"p": 0.3, "mode": "row"}),
 }
 for name, (kind, arguments) in ACTIVATIONS.items():
     # Two ranges: where the function bends, and where exp would overflow.
@@ -30,7 +30,7 @@ for name, (kind, arguments) in ACTIVATIONS.items():
 graph("prelu", {"x": [B, 3, 4], "y": [B, 6], "z": [B, 3]}, [
     parallel("net", {"type": "PReLU", "num_parameters": 3}, "x"), parallel("one", {"type": "PReLU"}, "y"), parallel("flat", {"type": "PReLU", "num_parameters": 3}, "z")],
       ["net", "one", "flat"])
-for kind in ("Dropout1d", "Dropout2d", "Dropout3d"):
+for kind in ("Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"):
     graph(kind.lower(), {"x": [B, 3, 4]}, [parallel("net", {"type": kind}, "x")])
 
 # Of any number, then of positive ones.

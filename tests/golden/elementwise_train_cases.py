@@ -15,7 +15,7 @@ def beside(layers, inputs=1):
 
 ACTIVATIONS = [of("Hardswish"), of("Hardsigmoid"), of("Softplus", beta=1.5, threshold=2.0), of("Mish"), of("SELU"), of("CELU", alpha=0.6), of("LogSigmoid"),
                of("Softsign"), of("PReLU", num_parameters=4), of("PReLU"), of("Hardshrink", lambd=0.2), of("Softshrink", lambd=0.1),
-               of("Threshold", threshold=0.1, value=-0.4)]
+               of("Threshold", threshold=0.1, value=-0.4), of("Tanhshrink")]
 case("element_activations", {"x": [B, 5]}, [parallel("net", of("All"))], [B, 4 * len(ACTIVATIONS)], "MSELoss", SGD, modules={"All": beside(ACTIVATIONS)})
 case("element_activations_far", {"wide": [B, 5]}, [parallel("net", of("All"))], [B, 4 * 8], "L1Loss", devices=FEW, modules={"All": beside(ACTIVATIONS[:8])})
 case("glu", {"x": [B, 3, 5]}, [parallel("net", {"type": "Sequential", "layers": [linear(5, 6), of("GLU"), of("PReLU", num_parameters=3)]})], [B, 3, 3], "MSELoss", SGD)

@@ -55,6 +55,20 @@ family("upsample", {"x": [B, 3, 4, 5]}, [
 family("upsample_lines", {"x": [B, 3, 6], "v": [B, 2, 3, 4, 2]}, [
     named("linear", "Upsample", "x", scale_factor=1.6, mode="linear"), named("near", "Upsample", "x", size=11),
     named("trilinear", "Upsample", "v", size=[4, 3, 5], mode="trilinear")])
+family("upsampling", {"x": [B, 3, 4, 5]}, [
+    named("nearest", "UpsamplingNearest2d", "x", scale_factor=2), named("sized", "UpsamplingNearest2d", "x", size=[7, 3]),
+    named("bilinear", "UpsamplingBilinear2d", "x", scale_factor=1.6), named("corners", "UpsamplingBilinear2d", "x", size=[6, 9])])
+family("unflatten", {"x": [B, 12, 4], "v": [B, 6]}, [
+    named("middle", "Unflatten", "x", dim=1, unflattened_size=[2, -1, 3]), named("last", "Unflatten", "x", dim=-1, unflattened_size=[2, 2]),
+    named("one", "Unflatten", "v", dim=1, unflattened_size=[6]), named("rows", "Unflatten", "x", dim=0, unflattened_size=[-1, 1])])
+family("adaptive_max_pools", {"x": [B, 3, 7, 8], "row": [B, 4, 9], "block": [B, 2, 5, 6, 4]}, [
+    named("image", "AdaptiveMaxPool2d", "x", output_size=[3, 5]), named("even", "AdaptiveMaxPool2d", "x", output_size=[7, 2]),
+    named("kept", "AdaptiveMaxPool2d", "x", output_size=[None, 3]), named("one", "AdaptiveMaxPool2d", "x", output_size=1),
+    named("larger", "AdaptiveMaxPool2d", "x", output_size=[14, 11]), named("line", "AdaptiveMaxPool1d", "row", output_size=4),
+    named("volume", "AdaptiveMaxPool3d", "block", output_size=[2, 4, 2]), named("whole", "AdaptiveMaxPool3d", "block", output_size=1)])
+family("bilinear", {"a": [B, 3, 5], "b": [B, 3, 4]}, [
+    named("plain", "Bilinear", "a", "b", in1_features=5, in2_features=4, out_features=6),
+    named("no_bias", "Bilinear", "b", "b", in1_features=4, in2_features=4, out_features=1, bias=False)])
 family("shuffles", {"x": [B, 12, 4, 2]}, [
     named("pixels", "PixelShuffle", "x", upscale_factor=2), named("back", "PixelUnshuffle", "x", downscale_factor=2),
     named("channels", "ChannelShuffle", "x", groups=3)])

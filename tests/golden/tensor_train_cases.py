@@ -55,6 +55,18 @@ family("upsample", {"x": [B, 2, 3, 4]}, [
     named("shuffled", of("ChannelShuffle", groups=4)), named("mixed", conv(12, 4, 1)), named("smaller", of("Upsample", size=[2, 6], mode="bilinear")),
     named("pixels", of("PixelShuffle", upscale_factor=2)), named("bent", of("Tanh")), named("sum", of("PixelUnshuffle", downscale_factor=2))],
        [B, 4, 2, 6], batch=7)
+family("adaptive_max_pools", {"x": [B, 2, 7, 8]}, [
+    named("conv", conv(2, 4, 3), "x"), named("image", of("AdaptiveMaxPool2d", output_size=[3, 4])), named("line", of("Flatten", start_dim=2)),
+    named("fewer", of("AdaptiveMaxPool1d", output_size=8)), named("volume", of("Unflatten", dim=2, unflattened_size=[2, 2, 2])),
+    named("more", of("AdaptiveMaxPool3d", output_size=[3, 2, 1])), named("flat", of("Flatten")), named("sum", linear(24, 2))], [B, 2],
+       optimizer={"type": "SGD", "lr": 0.002})
+family("bilinear", {"x": [B, 3, 4]}, [
+    named("fa", linear(4, 5), "x"), named("fb", linear(4, 3), "x"), named("net", of("Bilinear", in1_features=5, in2_features=3, out_features=4), "fa", "fb"),
+    named("sum", of("Bilinear", in1_features=4, in2_features=5, out_features=2, bias=False), "net", "fa")], [B, 3, 2],
+       optimizer={"type": "SGD", "lr": 0.005}, batch=7)
+family("upsampling", {"x": [B, 2, 3, 4]}, [
+    named("conv", conv(2, 3, 1), "x"), named("tanh", of("Tanh")), named("nearest", of("UpsamplingNearest2d", size=[5, 6]), "tanh"),
+    named("bilinear", of("UpsamplingBilinear2d", size=[5, 6]), "tanh"), named("sum", of("Concat", dim=1), "nearest", "bilinear")], [B, 6, 5, 6], batch=7)
 family("line_and_volume", {"x": [B, 2, 4, 6, 4]}, [
     named("conv", conv(2, 4, [3, 2, 3], "Conv3d", padding=[1, 0, 1], stride=[1, 1, 2], bias=False), "x"), named("norm", of("BatchNorm3d", num_features=4)), named("tanh", of("Tanh")),
     named("largest", of("MaxPool3d", kernel_size=2, stride=[2, 2, 1])), named("line", of("Flatten", start_dim=2)),

@@ -280,7 +280,8 @@ def build(spec, layer):
         return Graph(spec, substitute(module["layers"], params), module.get("inputs", ["input"]), module.get("outputs"))
     if kind == "MultiheadAttention":
         return Attention({k: args.pop(k) for k in MASKS if k in args}, **args)
-    if kind in ("MaxPool1d", "MaxPool3d", "AvgPool1d", "AvgPool3d", "ConvTranspose1d", "ConvTranspose3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool3d", "Upsample"):
+    if kind in ("MaxPool1d", "MaxPool3d", "AvgPool1d", "AvgPool3d", "ConvTranspose1d", "ConvTranspose3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+                "AdaptiveMaxPool3d", "Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d", "Unflatten"):
         args = {k: tuple(v) if isinstance(v, list) else v for k, v in args.items()}
     if kind in Transforming.FLAGS:
         return Transforming(kind, args)

@@ -113,6 +113,8 @@ case("batch_norm1d_3d", {"x": [B, 3, 7]}, [parallel("net", chain(
     conv(3, 4, 3, "Conv1d", bias=False), of("BatchNorm1d", num_features=4), SIGMOID))], [B, 4, 5], "L1Loss", {"type": "SGD", "lr": 0.5})
 case("batch_norm_outside", {"x": [B, 5]}, [parallel("net", linear(5, 4, bias=False)), named("norm", of("BatchNorm1d", num_features=4)),
                                            parallel("tail", chain(TANH, linear(4, 2)))], [B, 2], "MSELoss", devices=FEW)
+case("sync_batch_norm", {"x": [B, 5]}, [parallel("net", linear(5, 4, bias=False)), named("norm", of("SyncBatchNorm", num_features=4)),
+                                        parallel("tail", chain(TANH, linear(4, 2)))], [B, 2], "MSELoss", devices=FEW)
 case("norms", {"x": [B, 6, 4]}, [parallel("net", chain(
     of("LayerNorm", normalized_shape=4), TANH, of("GroupNorm", num_groups=3, num_channels=6), SILU, of("LayerNorm", normalized_shape=[6, 4], eps=0.01),
     linear(4, 3), of("GroupNorm", num_groups=2, num_channels=6, affine=False), of("LayerNorm", normalized_shape=3, bias=False)))],
@@ -262,6 +264,18 @@ for name, target in ("alike", 1), ("unlike", -1):
     several("cosine_embedding_" + name, of("CosineEmbeddingLoss", margin=0.1), outputs_of("a", "b"), [B], ["a", "b"], ["a", "b", "y"], target, target)
     several("margin_ranking_" + name, of("MarginRankingLoss", margin=0.2), outputs_of("a", "b"), [B, 4], ["a", "b"], ["a", "b", "y"], target, target)
 several("cosine_embedding_in_micro_batches", of("CosineEmbeddingLoss", margin=0.1), outputs_of("a", "b"), [B], ["a", "b"], ["a", "b", "y"], 1, 1, micro=3)
+for reduction in ("mean", "sum"):
+    suffix, sgd = ("", {"type": "SGD", "lr": 1.0}) if reduction == "mean" else ("_sum", {"type": "SGD", "lr": 0.1})
+    case("multi_margin" + suffix, {"x": [B, 5]}, [parallel("net", linear(5, 4))], ([B], INT), of("MultiMarginLoss", margin=0.7, weight=[0.5, 2.0, 1.0, 1.5], reduction=reduction), sgd,
+         high=4, devices=FEW)
+    case("multi_label_margin" + suffix, {"x": [B, 5]}, [parallel("net", linear(5, 6))], ([B, 6], INT), of("MultiLabelMarginLoss", reduction=reduction), sgd, low=-2, high=6, devices=FEW)
+    case("multi_label_soft_margin" + suffix, {"x": [B, 3, 5]}, [parallel("net", linear(5, 4))], [B, 3, 4],
+         of("MultiLabelSoftMarginLoss", weight=[0.5, 2.0, 1.0, 1.5], reduction=reduction), sgd, low=0, devices=FEW)
+case("multi_margin_squared", {"x": [B, 5]}, [parallel("net", linear(5, 4))], ([B], INT), of("MultiMarginLoss", p=2), {"type": "SGD", "lr": 1.0}, high=4, devices=FEW, micro=3)
+case("multi_label_margin_in_micro_batches", {"x": [B, 5]}, [parallel("net", linear(5, 6))], ([B, 6], INT), of("MultiLabelMarginLoss"), {"type": "SGD", "lr": 1.0}, low=-2, high=6,
+     devices=FEW, micro=3, divisor=10)
+case("multi_label_soft_margin_in_micro_batches", {"x": [B, 3, 5]}, [parallel("net", linear(5, 4))], [B, 3, 4], of("MultiLabelSoftMarginLoss"), {"type": "SGD", "lr": 1.0}, low=0,
+     devices=FEW, micro=3, divisor=30)
 case("autoencoder", {"x": [B, 5]}, [parallel("net", chain(linear(5, 3), TANH, linear(3, 5)))], None, {"type": "MSELoss", "inputs": ["net", "x"]}, {"type": "SGD", "lr": 0.3}, devices=FEW)
 
 # Weights.

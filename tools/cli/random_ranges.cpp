@@ -43,8 +43,10 @@ std::map<std::string, RandomRange> random_ranges(const Plan& plan) {
   if (const auto loss = loss_section(plan)) {  // a plan without a loss has no target either
     if (loss->inputs[1].output) return ranges;
     RandomRange& target = ranges[loss->inputs[1].name];
-    if (loss->classes) target.below = loss->class_count;
-    target.probabilities = loss->probabilities || (loss->element() && loss->element()->targets != ElementLoss::numbers);
+    const ElementLoss* element = loss->element();
+    const bool of_classes = element && element->of_classes();
+    if (loss->classes || of_classes) target.below = loss->class_count;
+    target.probabilities = loss->probabilities || (element && !of_classes && element->targets != ElementLoss::numbers);
   }
   return ranges;
 }

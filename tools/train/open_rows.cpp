@@ -13,7 +13,7 @@ constexpr int64_t kCheckedElements = 1 << 18;
 
 /// All rows of an input of the loss, few enough at a time not to matter to memory.
 Result<void> check_all(const LossSection& loss, size_t input, const std::string& option, const RowSource& source) {
-  if (loss.classes && source.below() && *source.below() <= loss.class_count) return {};
+  if (loss.class_count > 0 && source.below() && *source.below() <= loss.class_count) return {};
   int64_t of_a_row = 1;
   for (const int64_t size : source.batch_shape(1)) of_a_row *= size;
   const int64_t at_a_time = std::max<int64_t>(1, kCheckedElements / std::max<int64_t>(of_a_row, 1));

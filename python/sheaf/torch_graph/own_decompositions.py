@@ -81,3 +81,12 @@ def grid_sampler(x, grid, interpolation_mode, padding_mode, align_corners):
             part = seen([b + (first + step) for b, step in zip(below, steps)]) * weight.unsqueeze(1)
             result = part if result is None else result + part
     return result.unflatten(2, shape)
+
+
+@own(aten.bilinear.default)
+def bilinear(x, y, weight, bias=None):
+    """Of weights that are no module's."""
+    out, first, second = weight.shape
+    sums = torch.nn.functional.linear(x, weight.transpose(1, 2).reshape(out * second, first)).unflatten(-1, (out, second))
+    result = (sums * y.unsqueeze(-2)).sum(-1)
+    return result if bias is None else result + bias

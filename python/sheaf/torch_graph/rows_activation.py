@@ -28,9 +28,9 @@ def leaky_relu(a, w):
 
 @row("aten.rrelu")
 def rrelu(a, w):
-    """In evaluation the slope is the mean of the two."""
-    if a["training"]:
-        raise w.refuse("draws slopes for training", "use LeakyReLU or PReLU, or import the module in eval mode")
+    """In evaluation the slope is the mean of the two; as with dropouts, one that doesn't draw in training never does."""
+    if a["training"] or not w.lowering.training:
+        return w.layer("RReLU", [a["self"]], lower=a["lower"], upper=a["upper"])
     return w.layer("LeakyReLU", [a["self"]], negative_slope=(a["lower"] + a["upper"]) / 2)
 
 
@@ -113,6 +113,11 @@ def feature_dropout(a, w):
 @row("aten.alpha_dropout")
 def alpha_dropout(a, w):
     return w.layer("AlphaDropout", [_first(a)], p=a["p"]) if _drops(a, w) else _first(a)
+
+
+@row("aten.feature_alpha_dropout")
+def feature_alpha_dropout(a, w):
+    return w.layer("FeatureAlphaDropout", [_first(a)], p=a["p"]) if _drops(a, w) else _first(a)
 
 
 def _drops(a, w):

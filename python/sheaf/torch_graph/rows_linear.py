@@ -16,6 +16,14 @@ def linear(a, w):
     return product if a["bias"] is None else w.layer("Add", [product, a["bias"]])
 
 
+@row("aten.bilinear")
+def bilinear(a, w):
+    out, first, second = (size.fixed for size in a["weight"].shape)
+    layer = w.typed("Bilinear", [a["input1"], a["input2"]], {"weight": a["weight"], "bias": a["bias"]}, in1_features=first, in2_features=second,
+                    out_features=out, bias=a["bias"] is not None)
+    return w.apart() if layer is None else layer
+
+
 @row("aten.matmul", "aten.mm", "aten.bmm")
 def matmul(a, w):
     return w.layer("MatMul", [a["self"], a.get("other", a.get("mat2"))])

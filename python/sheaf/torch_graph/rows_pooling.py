@@ -36,37 +36,18 @@ def _adaptive(operator, kind):
         return w.layer(kind, [a["self"]], output_size=single(a["output_size"]))
 
 
-def _adaptive_max(operator, pool, dims):
+def _adaptive_max(operator, kind):
     @row(f"aten.{operator}")
     def adaptive_max(a, w):
-        """A pool if all windows are alike; else, dimension by dimension, the largest of windows that an index lists. The
-        positions, its second result, are nobody's."""
-        x, sizes = a["self"], a["output_size"]
-        before = [size.fixed for size in x.shape[-dims:]]
-        if all(old % new == 0 for old, new in zip(before, sizes)):
-            kernel = single([old // new for old, new in zip(before, sizes)])
-            return w.layer(pool, [x], kernel_size=kernel), None
-        for dim, (old, new) in zip(range(x.rank - dims, x.rank), zip(before, sizes)):
-            if old != new:
-                x = _largest_of_windows(w, x, dim, old, new)
-        return x, None
-
-
-def _largest_of_windows(w, x, dim, old, new):
-    """Narrower windows name their last element several times: the elements of one window share a gradient, as equals do."""
-    windows = [range(i * old // new, -(-(i + 1) * old // new)) for i in range(new)]
-    widest = max(map(len, windows))
-    table = torch.tensor([[*window] + [window[-1]] * (widest - len(window)) for window in windows])
-    shape = x.shape[:dim] + (Extent(0, new),) + x.shape[dim + 1:]
-    seen = w.layer("IndexSelect", [x, Constant.of((table, table))], (shape[:dim + 1] + (Extent(0, widest),) + shape[dim + 1:], x.dtype), dim=dim)
-    return w.layer("AMax", [seen], (shape, x.dtype), dim=dim + 1)
+        """The positions, its second result, are nobody's."""
+        return w.layer(kind, [a["self"]], output_size=single(a["output_size"])), None
 
 
 for _dims in (1, 2, 3):
     _max_pool(f"max_pool{_dims}d", f"MaxPool{_dims}d")
     _average_pool(f"avg_pool{_dims}d", f"AvgPool{_dims}d")
     _adaptive(f"adaptive_avg_pool{_dims}d", f"AdaptiveAvgPool{_dims}d")
-    _adaptive_max(f"adaptive_max_pool{_dims}d", f"MaxPool{_dims}d", _dims)
+    _adaptive_max(f"adaptive_max_pool{_dims}d", f"AdaptiveMaxPool{_dims}d")
 
 
 def _upsample(operator, mode):

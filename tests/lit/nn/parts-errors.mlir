@@ -72,6 +72,62 @@ func.func @mode(%x: tensor<?x8x4xf32>) {
 
 // -----
 
+func.func @unflatten(%x: tensor<?x12xf32>) {
+  // expected-error @+1 {{cannot view dimension 1 of [?, 12] as [5, -1]}}
+  %0 = nn.unflatten %x {dim = 1 : i64, sizes = array<i64: 5, -1>} : (tensor<?x12xf32>) -> tensor<?x5x2xf32>
+  return
+}
+
+// -----
+
+func.func @unflatten_sizes(%x: tensor<?x12xf32>) {
+  // expected-error @+1 {{cannot view dimension 1 of [?, 12] as [2, 3]}}
+  %0 = nn.unflatten %x {dim = 1 : i64, sizes = array<i64: 2, 3>} : (tensor<?x12xf32>) -> tensor<?x2x3xf32>
+  return
+}
+
+// -----
+
+func.func @unflatten_twice(%x: tensor<?x12xf32>) {
+  // expected-error @+1 {{expects sizes of at least 1, or one of -1, but got [-1, -1]}}
+  %0 = nn.unflatten %x {dim = 1 : i64, sizes = array<i64: -1, -1>} : (tensor<?x12xf32>) -> tensor<?x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @adaptive_pool(%x: tensor<?x8xf32>) {
+  // expected-error @+1 {{expects an input of 3 or 4 dimensions, but got [?, 8]}}
+  %0 = nn.adaptive_max_pool %x {output_size = array<i64: 2, 2>} : (tensor<?x8xf32>) -> tensor<?x2x2xf32>
+  return
+}
+
+// -----
+
+func.func @margins(%x: tensor<?x3x4xf32>, %t: tensor<?x3xi64>) {
+  // expected-error @+1 {{takes scores of shape [batch, classes], but they are [?, 3, 4]}}
+  %0 = nn.loss "MultiMarginLoss" %x, %t {arguments = {p = 1 : i64, margin = 1.0}} : (tensor<?x3x4xf32>, tensor<?x3xi64>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @margins_of_lists(%x: tensor<?x4xf32>, %t: tensor<?xi64>) {
+  // expected-error @+1 {{takes scores of shape [?, 4] with a target of shape [?, 4], but the target is [?]}}
+  %0 = nn.loss "MultiLabelMarginLoss" %x, %t {arguments = {}} : (tensor<?x4xf32>, tensor<?xi64>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @margin_weights(%x: tensor<?x4xf32>, %t: tensor<?x4xf32>) {
+  // expected-error @+1 {{has 2 numbers in 'weight', but the dimension of the classes has 4}}
+  %0 = nn.loss "MultiLabelSoftMarginLoss" %x, %t {arguments = {weight = [1.0, 2.0]}} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
 func.func @shuffle(%x: tensor<?x6x4x4xf32>) {
   // expected-error @+1 {{expects channels divisible by 4, but the input is [?, 6, 4, 4]}}
   %0 = nn.pixel_shuffle %x {factor = 2 : i64} : (tensor<?x6x4x4xf32>) -> tensor<?x1x8x8xf32>

@@ -97,6 +97,22 @@ func.func @seed(%x: tensor<?x3xf32>, %s: tensor<i32>) {
 
 // -----
 
+func.func @slopes(%x: tensor<?x3xf32>, %s: tensor<i64>) {
+  // expected-error @+1 {{expects slopes from a lower to an upper one, but got 5.000000e-01 and 2.500000e-01}}
+  %0 = nn.rrelu_train %x, %x step(%s) seed(%s) {lower = 0.5 : f64, upper = 0.25 : f64, layer = 7 : i64} : (tensor<?x3xf32>, tensor<?x3xf32>, tensor<i64>, tensor<i64>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @other_value(%x: tensor<?x3xf32>, %v: tensor<?x4xf32>, %s: tensor<i64>) {
+  // expected-error @+1 {{a value}}
+  %0 = nn.rrelu_train %x, %v step(%s) seed(%s) {lower = 0.5 : f64, upper = 0.5 : f64, layer = 7 : i64} : (tensor<?x3xf32>, tensor<?x4xf32>, tensor<i64>, tensor<i64>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
 // An element's number in the whole batch must not depend on the batch's size.
 func.func @two_unknown(%x: tensor<?x?xf32>, %s: tensor<i64>) {
   // expected-error @+1 {{expects at most one size that depends on the batch, but the input is [?, ?]}}

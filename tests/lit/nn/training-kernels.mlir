@@ -41,6 +41,8 @@ func.func @elementwise(%x: tensor<?x4xf32>, %g: tensor<f32>, %step: tensor<i64>)
   %3 = nn.activation_backward %x, %x {activation = {kind = "leaky_relu", negative_slope = 0.01 : f64}} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   // CHECK: nn.dropout_train %{{.*}} step(%{{.*}}) seed(%{{.*}}) {layer = 7 : i64, p = 5.000000e-01 : f64} : (tensor<?x4xf32>, tensor<i64>, tensor<i64>) -> tensor<?x4xf32>
   %4 = nn.dropout_train %x step(%step) seed(%step) {p = 0.5 : f64, layer = 7 : i64} : (tensor<?x4xf32>, tensor<i64>, tensor<i64>) -> tensor<?x4xf32>
+  // CHECK: nn.rrelu_train %{{.*}}, %{{.*}} step(%{{.*}}) seed(%{{.*}}) {layer = 7 : i64, lower = 1.000000e-01 : f64, upper = 3.000000e-01 : f64} : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<i64>, tensor<i64>) -> tensor<?x4xf32>
+  %5 = nn.rrelu_train %x, %x step(%step) seed(%step) {lower = 0.1 : f64, upper = 0.3 : f64, layer = 7 : i64} : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<i64>, tensor<i64>) -> tensor<?x4xf32>
   return
 }
 

@@ -184,6 +184,25 @@ func.func @dropout(%x: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role =
   return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
 }
 
+// The slopes are drawn again, and where they count is decided by x.
+// CHECK-LABEL: func.func @rrelu(
+// CHECK: [[X:%.+]] = nn.scale
+// CHECK: nn.rrelu_train [[X]], [[X]]
+// CHECK: dist.apply
+// CHECK: [[V0:%.+]] = nn.broadcast
+// CHECK-NEXT: [[V1:%.+]] = nn.rrelu_train [[V0]], %{{.*}} step(%{{.*}}) seed(%{{.*}}) {layer = 7 : i64, lower = 1.000000e-01 : f64, upper = 3.000000e-01 : f64}
+// CHECK-NEXT: nn.scale [[V1]]
+func.func @rrelu(%x: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "x"}, %step: !dist.tensor<tensor<i64>, #dist.device<0>> {nn.role = "setting", nn.name = "step"}, %seed: !dist.tensor<tensor<i64>, #dist.device<0>> {nn.role = "setting", nn.name = "seed"}) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
+  %l = dist.apply on #dist.device<0>(%x, %step, %seed) : (!dist.tensor<tensor<?x4xf32>, #dist.device<0>>, !dist.tensor<tensor<i64>, #dist.device<0>>, !dist.tensor<tensor<i64>, #dist.device<0>>) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
+  ^bb0(%x_: tensor<?x4xf32>, %step_: tensor<i64>, %seed_: tensor<i64>):
+    %z = nn.scale %x_ {value = 2.0 : f64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+    %y = nn.rrelu_train %z, %z step(%step_) seed(%seed_) {lower = 0.1 : f64, upper = 0.3 : f64, layer = 7 : i64} : (tensor<?x4xf32>, tensor<?x4xf32>, tensor<i64>, tensor<i64>) -> tensor<?x4xf32>
+    %loss = nn.sum %y {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x4xf32>) -> tensor<f32>
+    dist.yield %loss : tensor<f32>
+  }
+  return %l : !dist.tensor<tensor<f32>, #dist.device<0>>
+}
+
 // A loss of elements.
 // CHECK-LABEL: func.func @loss(
 // CHECK: [[F0:%.+]] = nn.map

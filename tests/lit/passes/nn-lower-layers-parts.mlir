@@ -13,6 +13,42 @@ func.func @slices(%x: tensor<?x7xf32>) -> (tensor<?x7xf32>, tensor<?x2xf32>, ten
   return %0, %1, %2#0, %2#1 : tensor<?x7xf32>, tensor<?x2xf32>, tensor<?x4xf32>, tensor<?x3xf32>
 }
 
+// CHECK-LABEL: func.func @unflatten(
+// CHECK-NEXT: %[[Y:.*]] = nn.reshape %arg0 {shape = array<i64: -1, 2, 6, 5>}
+// CHECK-NEXT: return %[[Y]]
+func.func @unflatten(%x: tensor<?x12x5xf32>) -> tensor<?x2x6x5xf32> {
+  %0 = nn.unflatten %x {dim = -2 : i64, sizes = array<i64: 2, -1>} : (tensor<?x12x5xf32>) -> tensor<?x2x6x5xf32>
+  return %0 : tensor<?x2x6x5xf32>
+}
+
+// Windows that are all alike need nothing but a pool.
+// CHECK-LABEL: func.func @alike(
+// CHECK-NEXT: %[[Y:.*]] = nn.max_pool %arg0 {ceil_mode = false, dilation = array<i64: 1, 1>, kernel_size = array<i64: 2, 6>, padding = array<i64: 0, 0>, stride = array<i64: 2, 6>}
+// CHECK-NEXT: return %[[Y]]
+func.func @alike(%x: tensor<?x3x4x6xf32>) -> tensor<?x3x2x1xf32> {
+  %0 = nn.adaptive_max_pool %x {output_size = array<i64: 2, 1>} : (tensor<?x3x4x6xf32>) -> tensor<?x3x2x1xf32>
+  return %0 : tensor<?x3x2x1xf32>
+}
+
+// Of 5 elements to 3, windows are [0, 2), [1, 4) and [3, 5): they are laid out one after another, the narrower ones with their last
+// element twice.
+// CHECK-LABEL: func.func @unlike(
+// CHECK: %[[W:.*]] = nn.resample %arg0 {dim = 3 : i64, starts = array<i64: 0, 1, 1, 1, 2, 3, 3, 4, 4>, weights = array<f64: 1.000000e+00, {{.*}}>} {{.*}} -> tensor<?x3x4x9xf32>
+// CHECK: nn.max_pool %[[W]] {ceil_mode = false, dilation = array<i64: 1, 1>, kernel_size = array<i64: 1, 3>, padding = array<i64: 0, 0>, stride = array<i64: 1, 3>}
+func.func @unlike(%x: tensor<?x3x4x5xf32>) -> tensor<?x3x4x3xf32> {
+  %0 = nn.adaptive_max_pool %x {output_size = array<i64: -1, 3>} : (tensor<?x3x4x5xf32>) -> tensor<?x3x4x3xf32>
+  return %0 : tensor<?x3x4x3xf32>
+}
+
+// Windows of one element each choose nothing.
+// CHECK-LABEL: func.func @twice(
+// CHECK-NEXT: %[[Y:.*]] = nn.resample %arg0 {dim = 2 : i64, starts = array<i64: 0, 0, 1, 1, 2, 2>
+// CHECK-NEXT: return %[[Y]]
+func.func @twice(%x: tensor<?x3x3xf32>) -> tensor<?x3x6xf32> {
+  %0 = nn.adaptive_max_pool %x {output_size = array<i64: 6>} : (tensor<?x3x3xf32>) -> tensor<?x3x6xf32>
+  return %0 : tensor<?x3x6xf32>
+}
+
 // A wide border is one entry repeated, not as many slices.
 // CHECK-LABEL: func.func @border(
 // CHECK: %[[FIRST:.*]] = nn.slice %arg0 {begin = 0 : i64, dim = 1 : i64, size = 1 : i64}

@@ -38,6 +38,17 @@ func.func @dropout(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}) -> te
   return %z : tensor<?x4xf32>
 }
 
+// An RReLU's slopes come from the same settings; a leaky ReLU has none to draw.
+// CHECK-LABEL: func.func @rrelu(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x4xf32> {{{.*}}}, %[[STEP:[a-z0-9]+]]: tensor<i64> {nn.name = "step", nn.role = "setting"}, %[[SEED:[a-z0-9]+]]: tensor<i64> {nn.name = "seed", nn.role = "setting"}
+func.func @rrelu(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}) -> tensor<?x4xf32> {
+  // CHECK: %[[Y:.*]] = nn.rrelu_train %[[X]], %[[X]] step(%[[STEP]]) seed(%[[SEED]]) {layer = {{.*}}, lower = 1.000000e-01 : f64, upper = 3.000000e-01 : f64}
+  %y = nn.leaky_relu %x {negative_slope = 0.2 : f64, nn.slopes = array<f64: 0.1, 0.3>} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  // CHECK: nn.leaky_relu %[[Y]]
+  %z = nn.leaky_relu %y {negative_slope = 0.2 : f64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %z : tensor<?x4xf32>
+}
+
 // Cross entropy: the weighted mean of -q·log p, with the weights of the rows that count.
 // CHECK-LABEL: func.func @cross_entropy(
 func.func @cross_entropy(%x: tensor<?x10xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?xi64> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
@@ -84,6 +95,39 @@ func.func @triplet(%a: tensor<?x2xf32> {nn.name = "a", nn.role = "input"}, %p: t
   // CHECK: %[[EACH:.*]] = nn.map "triplet_margin_loss" %[[POSITIVE]], %[[NEGATIVE]] {numbers = array<f64: 1.000000e+00>}
   // CHECK: nn.mean %[[EACH]]
   %l = nn.loss "TripletMarginLoss" %a, %p, %n {arguments = {margin = 1.0, p = 2.0, eps = 1.0e-6, swap = false, reduction = "mean"}} : (tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// Margins to one class: its own score is picked out by its weight, and counts for no margin.
+// CHECK-LABEL: func.func @multi_margin(
+func.func @multi_margin(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?xi64> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
+  // CHECK: %[[Q:.*]] = nn.target_weights %arg1
+  // CHECK: %[[OWN:.*]] = nn.weighted %[[Q]], %arg0
+  // CHECK: %[[SCORE:.*]] = nn.sum %[[OWN]] {{.*}} -> tensor<?x1xf32>
+  // CHECK: %[[D:.*]] = nn.sub %arg0, %[[SCORE]]
+  // CHECK: %[[M:.*]] = nn.map "add" %[[D]] {numbers = array<f64: 5.000000e-01>}
+  // CHECK: %[[H:.*]] = nn.relu %[[M]]
+  // CHECK: %[[SQUARE:.*]] = nn.mul %[[H]], %[[H]]
+  // CHECK: %[[MINUS:.*]] = nn.map "neg" %[[Q]]
+  // CHECK: %[[OTHERS:.*]] = nn.map "add" %[[MINUS]] {numbers = array<f64: 1.000000e+00>}
+  // CHECK: %[[EACH:.*]] = nn.weighted %[[OTHERS]], %[[SQUARE]]
+  // CHECK: %[[ROWS:.*]] = nn.sum %[[EACH]] {{.*}} -> tensor<?xf32>
+  // CHECK: %[[SHARE:.*]] = nn.map "mul" %[[ROWS]] {numbers = array<f64: 2.500000e-01>}
+  // CHECK: nn.mean %[[SHARE]]
+  %l = nn.loss "MultiMarginLoss" %x, %t {arguments = {margin = 0.5, p = 2 : i64, reduction = "mean"}} : (tensor<?x4xf32>, tensor<?xi64>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// Margins to several classes: of all pairs of a target and a class that is none.
+// CHECK-LABEL: func.func @multi_label_margin(
+func.func @multi_label_margin(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x4xi64> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
+  // CHECK: %[[ENDS:.*]] = nn.cum_sum
+  // CHECK: %[[SOME:.*]] = nn.map "clamp" %[[ENDS]]
+  // CHECK: %[[INDEX:.*]] = nn.map "clamp" %arg1
+  // CHECK: nn.scatter_elements %[[INDEX]], {{.*}} {add
+  // CHECK: nn.gather_elements %[[INDEX]], %arg0
+  // CHECK: nn.weighted {{.*}} -> tensor<?x4x4xf32>
+  %l = nn.loss "MultiLabelMarginLoss" %x, %t {arguments = {reduction = "sum"}} : (tensor<?x4xf32>, tensor<?x4xi64>) -> tensor<f32>
   return %l : tensor<f32>
 }
 

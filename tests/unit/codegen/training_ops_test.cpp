@@ -155,6 +155,28 @@ TEST(TrainingOps, DropoutMasksOfWholeRowsAndChannels) {
   }
 }
 
+/// torch.nn.RReLU with the slopes that the positions in the whole batch draw; the gradient is times the same.
+TEST(TrainingOps, SlopesFollowThePlaceInTheBatch) {
+  const double lower = 0.125, upper = 0.5;
+  int64_t step = 5, seed = 11;
+  auto slope = [&](int64_t position) {
+    auto words = philox({uint32_t(position), uint32_t(position >> 32), uint32_t(step), 7}, uint64_t(seed));
+    return lower + (upper - lower) * (words[0] >> 8) * 0x1p-24;
+  };
+  std::vector<float> dy(60), x(60), y(60, 99);
+  for (size_t i = 0; i < 60; ++i) dy[i] = float(i) - 20, x[i] = float(i % 7) - 3;  // 0 among them, whose slope counts
+  OpKernel op("%x: tensor<?x6xf32>, %v: tensor<?x6xf32>, %t: tensor<i64>, %s: tensor<i64>",
+              "%y = nn.rrelu_train %x, %v step(%t) seed(%s) {lower = 0.125 : f64, upper = 0.5 : f64, layer = 7 : i64} : "
+              "(tensor<?x6xf32>, tensor<?x6xf32>, tensor<i64>, tensor<i64>) -> tensor<?x6xf32>",
+              {Extent::symbol("first0"), Extent(0)});
+  for (int64_t first : {0, 4, 1000})
+    op.run({dy.data(), x.data(), &step, &seed, y.data()}, {{"batch", 10}, {"first0", first}}, [&] {
+      for (int64_t i = 0; i < 60; ++i)
+        ASSERT_FLOAT_EQ(y[size_t(i)], x[size_t(i)] > 0 ? dy[size_t(i)] : float(dy[size_t(i)] * slope(first * 6 + i)))
+            << first << " " << i;
+    });
+}
+
 TEST(TrainingOps, DropoutOfEverythingGivesZeros) {
   OpKernel op("%x: tensor<4xf32>, %t: tensor<i64>, %s: tensor<i64>",
               "%y = nn.dropout_train %x step(%t) seed(%s) {p = 1.0 : f64, layer = 7 : i64} : (tensor<4xf32>, tensor<i64>, "

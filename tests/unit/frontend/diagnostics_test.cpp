@@ -20,8 +20,11 @@ void check(const Case& c) { EXPECT_EQ(problems_in(model_with(c.layers, c.rest)),
 
 TEST(Diagnostics, Types) {
   check({{R"({"type": "LogSoftMax", "dim": 1})"}, "", {"5:10: unknown layer type 'LogSoftMax'; did you mean 'LogSoftmax'?"}});
-  check({{R"({"type": "Bilinear"})"}, "", {"5:10: unknown layer type 'Bilinear'"}});
+  check({{R"({"type": "Conv4d"})"}, "", {"5:10: unknown layer type 'Conv4d'; did you mean 'Conv1d'?"}});
   check({{R"({"type": "Einsum"})"}, "", {"5:10: unknown layer type 'Einsum'"}});
+  check({{R"({"type": "LazyConv2d"})"},
+         "",
+         {"5:10: LazyConv2d takes a size from its first input; write the layer without Lazy, with 'in_channels'"}});
   check({{R"({"name": "a"})"}, "", {"5:1: layer 'a' needs a 'type' (PyTorch's class name, or a module's)"}});
   check({{"7"}, "", {"5:1: a layer must be an object, found 7"}});
 }
@@ -126,6 +129,11 @@ TEST(Diagnostics, DataParallel) {
        "",
        {"5:83: a DataParallel is inside DataParallel 'p': a replica has one device, so there is nothing "
         "to split over"}});
+  check({{R"({"name": "p", "type": "DataParallel", "module": {"type": "SyncBatchNorm", "num_features": 4}})"},
+         "",
+         {"5:49: SyncBatchNorm 'module' is inside DataParallel 'p': it needs the statistics of the whole batch, but a replica "
+          "has only its own chunk and exchanges nothing while it runs; use BatchNorm1d, BatchNorm2d or BatchNorm3d, or take "
+          "the layer out of the DataParallel"}});
   check({{R"({"name": "p", "type": "DataParallel", "device_ids": [1, 0], "module": {"type": "Identity", "device": "cuda:0"}})"},
          "",
          {"5:102: layer 'module' is placed on 'cuda:0', but DataParallel 'p' around it keeps its parameters on "
@@ -153,6 +161,9 @@ TEST(Diagnostics, Training) {
   check({{linear},
          head + R"("loss": {"type": "GaussianNLLLoss"}, "optimizer": {"type": "SGD"}})",
          {"7:62: the loss needs 'inputs': which outputs and targets are its input, target and var"}});
+  check({{linear},
+         head + R"("loss": {"type": "NLLLoss2d"}, "optimizer": {"type": "SGD"}})",
+         {"7:71: NLLLoss2d is PyTorch's old name of NLLLoss, which takes images too; write NLLLoss"}});
   check({{linear},
          head + R"("loss": {"type": "TripletMarginLoss", "inputs": ["0", "y"]}, "optimizer": {"type": "SGD"}})",
          {"7:102: 'inputs' of the loss must be a list of 3 names: anchor, positive and negative, found [\"0\", \"y\"]"}});

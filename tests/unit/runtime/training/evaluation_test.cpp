@@ -179,6 +179,44 @@ TEST(HostLoss, OfSeveralOutputs) {
             "'a' of shape [2, 3], 'b' of shape [2, 3] and 'c' of shape [4, 3] can't be compared by TripletMarginLoss");
 }
 
+TEST(HostLoss, OfMargins) {
+  const HostTensor x = tensor_of<float>(DType::float32, {2, 3}, {0.5F, -1, 2, 3, 0.25F, -0.5F});
+  const HostTensor one = tensor_of<int64_t>(DType::int64, {2}, {2, 1});
+  const HostTensor several = tensor_of<int64_t>(DType::int64, {2, 3}, {1, 0, -1, 2, -1, 0});
+  const HostTensor shares = tensor_of<float>(DType::float32, {2, 3}, {0, 1, 0.25F, 1, 0, 0.5F});
+  const auto mean = [&](const char* type, const HostTensor& target, Json arguments = {}, std::vector<double> weight = {}) {
+    LossSection loss;
+    loss.type = type;
+    loss.arguments = std::move(arguments);
+    loss.weight = std::move(weight);
+    EvaluationSums sums;
+    EXPECT_TRUE(sheaf::add_batch(loss, std::vector{&x, &target}, sums)) << type;
+    return sums.loss / sums.weight;
+  };
+  EXPECT_NEAR(mean("MultiMarginLoss", one, {{"margin", 2.5}}), 1.3333333333333335, 1e-6);
+  EXPECT_NEAR(mean("MultiMarginLoss", one, {{"p", 2}}, {0.5, 2, 1.25}), 4.708333333333333, 1e-6);
+  EXPECT_NEAR(mean("MultiLabelMarginLoss", several), 2.125, 1e-6);
+  EXPECT_NEAR(mean("MultiLabelSoftMarginLoss", shares), 0.918811739728999, 1e-6);
+  EXPECT_NEAR(mean("MultiLabelSoftMarginLoss", shares, {}, {0.5, 2, 1.25}), 1.288081771116651, 1e-6);
+}
+
+TEST(HostLoss, TargetsOfMarginsAreClasses) {
+  const auto refused = [](const char* type, int64_t target) {
+    LossSection loss;
+    loss.type = type;
+    loss.class_count = 3;
+    loss.inputs = {{"a", 0}, {"t", std::nullopt}};
+    const auto checked = check_input(loss, 1, "--data", tensor_of<int64_t>(DType::int64, {1}, {target}), 0);
+    return checked ? "" : checked.error().message();
+  };
+  EXPECT_EQ(refused("MultiMarginLoss", 2), "");
+  EXPECT_EQ(refused("MultiMarginLoss", -1),
+            "--data: target 't' of row 0 (from 0) is -1; the model has 3 classes: expected 0 to 2");
+  EXPECT_EQ(refused("MultiLabelMarginLoss", -1), "");
+  EXPECT_EQ(refused("MultiLabelMarginLoss", 3),
+            "--data: target 't' of row 0 (from 0) is 3; the model has 3 classes: expected 0 to 2, or -1 behind a row's last");
+}
+
 TEST(HostLoss, Weights) {
   LossSection loss = classes_loss("CrossEntropyLoss", 3);
   loss.weight = {0.5, 2, 1.25};
