@@ -49,6 +49,7 @@ Result<std::unique_ptr<SimRankCommunicator>> SimRankCommunicator::join(SimDriver
   close(handle);
   if (memory == MAP_FAILED) return Error("no memory that processes share");
   made->shared_ = static_cast<Shared*>(memory);
+  made->file_ = file;
   if (!options.absent && ++made->shared_->joined == ranks) shm_unlink(file.c_str());
   const BlockedSignals signals;
   made->alone_ = std::thread([it = made.get()] {
@@ -66,6 +67,7 @@ SimRankCommunicator::~SimRankCommunicator() {
   if (!*aborted_ && (!finishing_ || !asked_.empty())) driver_.violation("a communicator of ranks is dropped, not finished");
   *aborted_ = true;                  // enqueued work must not touch the memory from here on,
   (void)driver_.calls(Call::query);  // nor what the driver is at under its lock
+  if (shared_ && shared_->joined < ranks_) shm_unlink(file_.c_str());
   if (shared_) munmap(shared_, sizeof(Shared));
 }
 

@@ -57,6 +57,7 @@ class SimRankCommunicator final : public cuda::RankCommunicator {
   const int rank_, ranks_;
   const RankLinkOptions options_;
   Shared* shared_ = nullptr;
+  std::string file_;
   std::vector<uint64_t> numbers_;  ///< of the next message to each rank, then from each
   int questions_ = 0;              ///< until what was asked for last is carried out
   std::vector<Part> asked_;
