@@ -26,6 +26,10 @@ class Lowering {
   }
 
   Result<LoweredLanes> run(Seconds deadline, bool record) {
+    for (const Instance& instance : program_.instances) {
+      const bool message = instance.is<Instance::Send>() || instance.is<Instance::Receive>();
+      loads_first_ |= instance.collective >= 0 || (message && devices_.device(instance.lane).info().asynchronous);
+    }
     for (LaneId lane : devices_.lanes()) SHEAF_TRY(open(lane, deadline));
     for (LaneId lane : devices_.lanes()) {
       LaneProgram& program = made_.programs[lane];
@@ -52,6 +56,7 @@ class Lowering {
     program.threads = devices_.threads(lane);
     if (!devices_.here(lane)) return {};  // another process runs it
     program.asynchronous = device.info().asynchronous;
+    program.loads_first = loads_first_;
     SHEAF_ASSIGN(program.queue, device.open_queue(program.threads, deadline));
     size_t slots = 0, parts = 0;
     for (InstanceId i : schedule_.lanes[lane]) {
@@ -82,6 +87,7 @@ class Lowering {
     operation.guarded = instance.commits && lane.asynchronous && may_fail_ && guardable(program_, instance, devices_);
     operation.event = events_[i];
     operation.signal = scheduled.signals ? scheduled.position + 1 : 0;
+    operation.turn = scheduled.turn;
     operation.first_wait = static_cast<uint32_t>(lane.waits.size());
     for (const WaitFor& wait : scheduled.waits) {
       const Instance& source = program_.instances[wait.instance];
@@ -176,6 +182,7 @@ class Lowering {
   const Addresses& addresses_;
   const DeviceSet& devices_;
   IdVector<InstanceId, Event*> events_;
+  bool loads_first_ = false;
   LoweredLanes made_;
   std::vector<std::vector<OperandRange>> operands_;  ///< of the current lane, by operation
   size_t next_slot_ = 0;                             ///< likewise

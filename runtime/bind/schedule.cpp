@@ -33,8 +33,12 @@ class Scheduling {
   }
 
   Schedule run() {
-    for (InstanceId i : order())
-      if (!program_.instances[i].left_out()) add(i);
+    int turn = 0;
+    for (InstanceId i : order()) {
+      if (program_.instances[i].left_out()) continue;
+      add(i);
+      made_.instances[i].turn = turn++;
+    }
     return std::move(made_);
   }
 
@@ -82,7 +86,7 @@ class Scheduling {
 
     // A wait for these means more than that they are done.
     for (InstanceId other : deciders(instance)) {
-      wait(scheduled, other, true);
+      wait(instance.lane, scheduled, other, true);
       decided_[instance.lane][other.index()] = true;
       const LaneId source = program_.instances[other].lane;
       if (source != instance.lane) known[source] = std::max(known[source], made_.instances[other].position + 1);
@@ -96,7 +100,7 @@ class Scheduling {
       const LaneId source = program_.instances[writer].lane;
       const ScheduledInstance& theirs = made_.instances[writer];
       if (source == instance.lane || known[source] > theirs.position) continue;
-      wait(scheduled, writer, false);
+      wait(instance.lane, scheduled, writer, false);
       known[source] = theirs.position + 1;
       for (LaneId l : devices_.lanes())
         if (tells(source, instance.lane, l)) known[l] = std::max(known[l], theirs.known_done[l]);
@@ -105,9 +109,10 @@ class Scheduling {
     if (first_[i]) made_.first_part[instance.lane] = lane.size();
   }
 
-  void wait(ScheduledInstance& scheduled, InstanceId other, bool decides) {
+  /// What another process runs waits for messages only.
+  void wait(LaneId lane, ScheduledInstance& scheduled, InstanceId other, bool decides) {
     scheduled.waits.push_back({other, decides});
-    made_.instances[other].signals = true;
+    made_.instances[other].signals |= devices_.here(lane);
   }
 
   /// The instances of other lanes, or of its own, that `instance` depends on without its device being able to tell.
@@ -123,8 +128,10 @@ class Scheduling {
   }
 
   /// Data that a device has brought to the host's memory are valid only once somebody has waited for that device itself: the
-  /// host learns nothing from another device's work that followed on the devices.
+  /// host learns nothing from another device's work that followed on the devices. And a rank learns nothing of its own lanes from
+  /// another rank's message: where a stream receives it, this process doesn't know what came before it there.
   bool tells(LaneId source, LaneId lane, LaneId of) const {
+    if (devices_.rank(source) != devices_.rank(lane) && devices_.rank(of) == devices_.rank(lane)) return false;
     return of == source || asynchronous(lane) || !asynchronous(source) || !asynchronous(of);
   }
 
@@ -170,7 +177,11 @@ IdVector<InstanceId, bool> first_part(const BoundProgram& program, size_t output
 
 Schedule schedule(const BoundProgram& program, const BindContext& context) { return Scheduling(program, context).run(); }
 
-Result<void> check_messages(const BoundProgram& program, const DeviceSet& devices) {
+Result<void> check_messages(const BoundProgram& program) {
+  IdVector<InstanceId, LaneId> receivers(program.instances.size());  // by send
+  for (const Instance& one : program.instances)
+    for (const InstanceId before : one.is<Instance::Receive>() ? one.after : std::vector<InstanceId>())
+      if (program.instances[before].is<Instance::Send>()) receivers[before] = one.lane;
   std::map<LaneId, InstanceId> open;  // by lane: a send whose receive is yet to follow
   for (const InstanceId i : program.instances.ids()) {
     const Instance& one = program.instances[i];
@@ -178,10 +189,9 @@ Result<void> check_messages(const BoundProgram& program, const DeviceSet& device
     if (before != open.end() && std::ranges::count(one.after, before->second) == 0)
       return Error("a message's receipt doesn't follow its sending: a bug of sheaf's binding");
     if (before != open.end()) std::erase_if(open, [sent = before->second](const auto& lane) { return lane.second == sent; });
-    const auto* send = one.is<Instance::Send>();
-    if (!send) continue;
+    if (!one.is<Instance::Send>()) continue;
     open[one.lane] = i;
-    open[devices.message_lane(send->to)] = i;
+    open[receivers[i]] = i;
   }
   return {};
 }

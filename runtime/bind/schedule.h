@@ -17,8 +17,9 @@ struct WaitFor {
 /// An instance's place in its lane; none for an instance that is left out.
 struct ScheduledInstance {
   int position = -1;
+  int turn = -1;  ///< among all instances: an order in which they could run one after another, the same on all ranks
   std::vector<WaitFor> waits;
-  bool signals = false;  ///< another lane waits for it
+  bool signals = false;  ///< another lane of this process waits for it
   /// By lane: how many of its instances are known to be done when this starts; for its own lane, its position.
   IdVector<LaneId, int32_t> known_done;
 };
@@ -37,7 +38,7 @@ IdVector<InstanceId, bool> first_part(const BoundProgram& program, size_t output
 Schedule schedule(const BoundProgram& program, const BindContext& context);
 
 /// Errors: something comes between a message's sending and its receipt on one of their lanes: two ranks could wait for each other.
-Result<void> check_messages(const BoundProgram& program, const DeviceSet& devices);
+Result<void> check_messages(const BoundProgram& program);
 
 /// Errors: lanes have shared operations in different orders, and would wait for each other.
 Result<void> check_collectives(const BoundProgram& program, const Schedule& schedule);

@@ -1,6 +1,7 @@
 #include "runtime/cuda/backend_state.h"
 
 #include "runtime/cuda/pinned_ring.h"
+#include "runtime/cuda/rank_link.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -57,7 +58,7 @@ Result<std::shared_ptr<Communicator>> BackendState::communicator(std::span<const
   return (communicators_[key] = std::move(opened)).communicator;
 }
 
-void BackendState::abort_communicators() {
+void BackendState::abort_communicators(const Error& why) {
   std::map<std::vector<int>, Opened> all;
   {
     const std::lock_guard lock(communicators_mutex_);
@@ -66,6 +67,18 @@ void BackendState::abort_communicators() {
   for (auto& [devices, opened] : all) {
     if (opened.communicator) opened.communicator->abort();
   }
+  const std::lock_guard lock(links_mutex_);
+  for (CudaRankLink* link : links_) link->abort(why);
+}
+
+void BackendState::keep(CudaRankLink* link) {
+  const std::lock_guard lock(links_mutex_);
+  links_.push_back(link);
+}
+
+void BackendState::forget(CudaRankLink* link) {
+  const std::lock_guard lock(links_mutex_);
+  std::erase(links_, link);
 }
 
 void BackendState::raise_alarms() {
@@ -89,7 +102,7 @@ std::shared_ptr<const Error> BackendState::stop(Progress* queue, std::shared_ptr
   const std::lock_guard lock(failures_mutex_);
   failures_.emplace_back(queue, std::move(why));
   raise_alarms();
-  abort_communicators();
+  abort_communicators(*failures_.back().second);
   return failures_.front().second;
 }
 
@@ -149,7 +162,7 @@ const Error& BackendState::lose(Error why) {
     lost_.store(&why_lost_, std::memory_order_release);
   }
   raise_alarms();
-  abort_communicators();
+  abort_communicators(why_lost_);
   return why_lost_;
 }
 

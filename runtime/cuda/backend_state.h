@@ -17,6 +17,7 @@
 
 namespace sheaf::cuda {
 
+class CudaRankLink;
 class PinnedRing;
 struct Rows;
 
@@ -36,6 +37,10 @@ class BackendState {
   Result<bool> reaches(int device, int peer);
   /// The communicator of a list of devices, opened on first request. Null, with the reason in `why`, if there is none.
   Result<std::shared_ptr<Communicator>> communicator(std::span<const int> devices, std::string& why);
+
+  /// Until forget(): it is aborted when communicators are.
+  void keep(CudaRankLink* link);
+  void forget(CudaRankLink* link);
 
   /// A way to tell a queue's guarded work to do nothing, while other work of the queue continues.
   struct Alarm {
@@ -77,6 +82,8 @@ class BackendState {
   };
   std::mutex communicators_mutex_;
   std::map<std::vector<int>, Opened> communicators_;  ///< by devices in order of rank
+  std::mutex links_mutex_;
+  std::vector<CudaRankLink*> links_;
   struct Watched {
     uint64_t number = 0;  ///< counts from 1
     Progress* progress = nullptr;
@@ -84,7 +91,7 @@ class BackendState {
     Alarm alarm;
   };
   void raise_alarms();
-  void abort_communicators();
+  void abort_communicators(const Error& why);
 
   std::mutex failures_mutex_;                                                 ///< held while alarms are raised
   std::vector<std::pair<Progress*, std::shared_ptr<const Error>>> failures_;  ///< of queues, in order of time

@@ -5,6 +5,7 @@
 #include "runtime/cuda/merged_launch.h"
 #include "runtime/cuda/logged_driver.h"
 #include "runtime/cuda/queue.h"
+#include "runtime/cuda/rank_link.h"
 #include "runtime/device/launch_count.h"
 #include "runtime/plan/op_list.h"
 
@@ -44,6 +45,7 @@ class CudaDevice final : public Device {
     info_.asynchronous = true;
     info_.fuses_norms = backend->fuses_norms();
     info_.looks_up_numbers = true;
+    info_.links_ranks = true;
     info_.planned = std::move(planned);
   }
 
@@ -133,7 +135,18 @@ class CudaDevice final : public Device {
   TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return same_layout_of(tensor, dtype); }
 
   std::unique_ptr<Executable> merge(std::span<Executable* const> parts) override {
-    return merge_launches(state_, device_, parts);
+    auto messages = merge_messages(parts);
+    return messages ? std::move(messages) : merge_launches(state_, device_, parts);
+  }
+
+  Result<LinkIdentity> link_identity() override {
+    SHEAF_ASSIGN(auto library, state_->backend().rank_library());
+    return LinkIdentity{driver_.properties(device_).uuid, std::move(library)};
+  }
+  Result<std::string> new_link() override { return state_->backend().new_rank_communicator(); }
+  Result<std::shared_ptr<RankLink>> join_link(const std::string& link, const WorldMember& member, Seconds limit) override {
+    SHEAF_ASSIGN(auto joined, CudaRankLink::join(state_, device_, link, member, limit));
+    return std::shared_ptr<RankLink>(std::move(joined));
   }
 
   Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request,

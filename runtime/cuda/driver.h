@@ -24,6 +24,7 @@ using Graph = struct GraphHandle*;  ///< instantiated, ready to be launched
 struct DeviceProperties {
   std::string name;          ///< "NVIDIA H200"
   std::string pci_bus_id;    ///< "0000:3b:00.0"
+  std::string uuid;          ///< "GPU-8f2c1d…": this device's alone, on all machines
   int major = 0, minor = 0;  ///< compute capability: 9.0 is sm_90
   int multiprocessors = 0;
   int64_t memory_bytes = 0;

@@ -34,6 +34,30 @@ class Communicator {
   virtual void abort() {}
 };
 
+/// A part of what a rank's GPU exchanges with another's.
+struct RankMessage {
+  bool sends = false;
+  int peer = 0;  ///< the other rank
+  size_t bytes = 0;
+  std::string what;  ///< the same on both sides
+};
+
+/// A GPU's membership in a communicator (NCCL) whose other members are GPUs of other processes. No call waits for them. One thread
+/// calls it at a time.
+class RankCommunicator {
+ public:
+  virtual ~RankCommunicator() = default;
+  /// Whether the last call has been carried out: a stream has its work only then, and nothing else may be called before. Errors: why
+  /// it can't be; or what has gone wrong since, such as a member that is gone.
+  virtual Result<bool> ready() = 0;
+  /// Puts the messages, each with its buffer, into `stream`; they go on beside each other.
+  virtual Result<void> exchange(std::span<const RankMessage> messages, void* const* buffers, Stream stream) = 0;
+  /// Nothing more will be exchanged. ready() then says whether all is done.
+  virtual Result<void> finish() = 0;
+  /// Ends work that still waits for a member. Nothing may be called afterwards.
+  virtual void abort() = 0;
+};
+
 /// Opens libraries and communicators; one per process.
 class Backend {
  public:
@@ -44,6 +68,15 @@ class Backend {
   virtual Result<std::unique_ptr<Library>> open_library(int device) = 0;
   /// Null if collectives are unavailable (NCCL is missing); `why` then says so.
   virtual Result<std::shared_ptr<Communicator>> open_communicator(std::span<const int> devices, std::string& why) = 0;
+
+  /// What makes RankCommunicators: "NCCL 2.28.9". Errors: it is missing.
+  virtual Result<std::string> rank_library() { return Error("there is nothing that links processes"); }
+  /// The name of a new communicator, made by one process for all members.
+  virtual Result<std::string> new_rank_communicator() { return Error("there is nothing that links processes"); }
+  /// Begins to join the communicator `name` as one of `ranks`; ready() then says whether all have.
+  virtual Result<std::unique_ptr<RankCommunicator>> join_ranks(int device, const std::string& name, int rank, int ranks) {
+    return Error("there is nothing that links processes");
+  }
 };
 
 }  // namespace sheaf::cuda

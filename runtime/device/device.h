@@ -10,6 +10,7 @@
 
 #include "runtime/device/operation.h"
 #include "runtime/device/device_list.h"
+#include "runtime/device/rank_link.h"
 #include "runtime/world/world.h"
 
 #include <chrono>
@@ -40,6 +41,8 @@ struct DeviceInfo {
   /// `activation`, `residual` and a mask as its workspace, batch_norm_backward with `activation` and the residual's gradient.
   bool fuses_norms = false;
   bool looks_up_numbers = false;  ///< it has prepare_numbers()
+  /// Among what runs it, there may be something that moves data straight to other processes' devices (RankLink); link_identity() knows.
+  bool links_ranks = false;
   /// For a device that is only planned for (plan_device()): why, and as what. Empty: it is present and open.
   std::string planned;
 };
@@ -198,6 +201,15 @@ class Device {
   /// index of the second dimension, at most three, or for all.
   virtual Result<Prepared> prepare_numbers(const TensorSpec& bytes, const TensorSpec& to, std::span<const float> numbers) {
     return Error("this device looks up no numbers");
+  }
+
+  /// Who it is among the devices of a world. Errors: why it can't exchange data with other processes' devices.
+  virtual Result<LinkIdentity> link_identity() { return Error("devices of its kind have no link between processes"); }
+  /// What one rank makes and all give to join_link(), each once.
+  virtual Result<std::string> new_link() { return Error("devices of its kind have no link between processes"); }
+  /// This device as `member`'s. All ranks together. Errors: also that not all have joined within `limit`.
+  virtual Result<std::shared_ptr<RankLink>> join_link(const std::string& link, const WorldMember& member, Seconds limit) {
+    return Error("devices of its kind have no link between processes");
   }
 };
 

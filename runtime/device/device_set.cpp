@@ -44,6 +44,12 @@ LaneId DeviceSet::messenger_for(LaneId lane) const {
   return lane;
 }
 
+LaneId DeviceSet::link(int rank) const {
+  size_t i = static_cast<size_t>(world()->size());
+  while (messengers_[i]->member()->rank != rank) ++i;
+  return LaneId(entries_.size() + 1 + i);
+}
+
 int DeviceSet::threads(LaneId lane) const {
   if (lane == kHostLane) return host_threads_;
   if (lane.index() > entries_.size()) return 1;

@@ -20,7 +20,8 @@ inline constexpr LaneId kHostLane{0};
 /// host-only mode, and if the list is one CPU device (whose share is all cores), the host's lane serves for that entry too.
 /// In a world of several processes each rank has a lane for its messages, after those of the entries; the host's is rank 0's. A
 /// lane for messages works in its host's memory; if a rank has an entry with a memory of its own, the first such entry gets a second
-/// lane, after those, which takes what comes and goes between the two memories: the rank's link.
+/// lane, after those, which takes what comes and goes between the two memories: the rank's link. With a direct transport, it also sends
+/// and receives what is between memories of ranks' entries.
 class DeviceSet {
  public:
   /// `host` runs host steps with `threads` threads; those of `entries` that run on its cores divide them (each gets
@@ -55,6 +56,11 @@ class DeviceSet {
   /// In a world: the lane that works, for `lane`, on what comes from other ranks or goes to them, in the same memory: a lane for
   /// messages, a link, or, if that memory has neither, `lane` itself.
   LaneId messenger_for(LaneId lane) const;
+  /// The link of `rank`, which has an entry with a memory of its own.
+  LaneId link(int rank) const;
+  /// In a world: how messages go between memories of ranks' entries.
+  const Transport& transport() const { return transport_; }
+  void use(Transport transport) { transport_ = std::move(transport); }
   /// Whether a lane works in the memory of its rank's host.
   bool in_host_memory(LaneId lane) const { return device(lane).info().shares_host_memory; }
   /// The rank whose process runs a lane; 0 without a world.
@@ -81,6 +87,7 @@ class DeviceSet {
   IdVector<LaneId, std::string> names_;
   std::vector<std::string> entry_names_;             ///< by entry; in host-only mode one
   std::vector<std::shared_ptr<Device>> messengers_;  ///< of the lanes behind the entries'; without a world none
+  Transport transport_;
   int host_threads_;
   int lane_threads_;
   int shards_;

@@ -40,6 +40,11 @@ class RankedDevice : public Device {
   }
   TensorSpec same_layout(const TensorSpec& tensor, DType dtype) override { return inner_->same_layout(tensor, dtype); }
   std::unique_ptr<Executable> merge(std::span<Executable* const> parts) override { return inner_->merge(parts); }
+  Result<LinkIdentity> link_identity() override { return inner_->link_identity(); }
+  Result<std::string> new_link() override { return inner_->new_link(); }
+  Result<std::shared_ptr<RankLink>> join_link(const std::string& link, const WorldMember& member, Seconds limit) override {
+    return inner_->join_link(link, member, limit);
+  }
 
  private:
   static constexpr int kMemories = 1 << 16;  ///< of a rank, at most: more than a list has devices

@@ -50,9 +50,7 @@ Executor::Executor(IdVector<LaneId, LaneProgram> programs, int cores) {
     if (!lane->program.operations.empty()) busy.push_back(lane.get());
   }
   if (busy.empty()) return;
-  for (Lane* lane : busy) {
-    for (const LaneOperation& operation : lane->program.operations) unloaded_ |= operation.collective >= 0;
-  }
+  for (Lane* lane : busy) unloaded_ |= lane->program.loads_first;
   // The caller's thread takes the host's lane, or, if that has nothing to do, the first one that has.
   caller_lane_ = busy[0];
   worker_lanes_.assign(busy.begin() + 1, busy.end());

@@ -148,7 +148,7 @@ class Executor {
   std::atomic<bool> failed_{false};
   std::atomic<bool> lost_{false};  ///< a device failed in this run
   std::atomic<bool> stop_{false};
-  bool unloaded_ = false;  ///< devices have collectives, and not all operations have run yet
+  bool unloaded_ = false;  ///< LaneProgram::loads_first, and not all operations have run yet
   int32_t run_number_ = 0;
   int spins_ = 0;
 };

@@ -160,6 +160,9 @@ std::vector<std::pair<LaneId, const LaneOperation*>> Executor::one_by_one() cons
       return static_cast<int64_t>(done[wait.lane]) >= static_cast<int64_t>(wait.position);
     });
   };
+  const auto before = [](const LaneOperation& a, const LaneOperation& b) {
+    return a.turn != b.turn ? a.turn < b.turn : a.instance < b.instance;
+  };
   // All members of a collective come at once, when each has what it reads.
   std::map<int, std::vector<LaneId>> members;
   for (LaneId i : lanes_.ids())
@@ -177,7 +180,7 @@ std::vector<std::pair<LaneId, const LaneOperation*>> Executor::one_by_one() cons
     LaneId lane;
     for (LaneId i : lanes_.ids()) {
       const LaneOperation* operation = next(i);
-      if (!operation || (first && first->instance < operation->instance) || !can_start(i, *operation)) continue;
+      if (!operation || (first && before(*first, *operation)) || !can_start(i, *operation)) continue;
       first = operation;
       lane = i;
     }
@@ -201,10 +204,15 @@ Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(Lane
     if ((operation->commits && !commit) || operation->kind == LaneOperation::print) continue;
     Lane& lane = *lanes_[i];
     const TeamSize team(lane.program.threads);
-    if (operation->collective < 0) {
-      enqueue(lane, *operation);
-    } else if (collective != operation->collective) {
-      enqueue_collective(collective = operation->collective);
+    try {
+      if (operation->collective < 0) {
+        enqueue(lane, *operation);
+      } else if (collective != operation->collective) {
+        enqueue_collective(collective = operation->collective);
+      }
+    } catch (const std::exception& thrown) {  // of a world that has ended, among others
+      note_exception(lane, *operation, thrown);
+      return Error(lane.failure.reason);
     }
     if (!synchronize(lane)) return lane.device_failure.error;
     if (operation->can_fail && operation->executable->failed())

@@ -41,6 +41,7 @@ struct LaneOperation {
   int collective = -1;                    ///< other lanes' operations with the same number are launched at the same time
   int replica = -1;                       ///< of a region, for messages; -1 outside
   InstanceId instance;                    ///< of the bound program
+  int turn = 0;                           ///< its place where all lanes' operations run one after another
 };
 
 /// One launch of an asynchronous lane: an operation, or several merged into one.
@@ -88,6 +89,9 @@ struct LaneProgram {
   std::vector<LaneLaunch> launches;       ///< of an asynchronous lane: all its operations, in order
   std::vector<LaneSegment> segments;      ///< some of its launches, in order
   bool asynchronous = false;
+  /// All operations that write no variable run once, one after another, before the first run: here or on another rank, streams wait for
+  /// each other's work, or another process's.
+  bool loads_first = false;
   int threads = 1;
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/cuda/cuda_backend.h"
 #include "runtime/device/ranked_device.h"
 #include "runtime/machine/thread_pool.h"
+#include "runtime/session/transport.h"
 #include "runtime/world/simulated_world.h"
 
 #include <algorithm>
@@ -94,11 +95,23 @@ Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads,
         .note("dump, estimate, verify and explain take such lists; to run it, start as many processes: mpirun -n " +
               std::to_string(ranks_of(list)) + " sheaf train … --devices LIST, each with its own list (docs/worlds.md)");
   }
-  return devices_of(list, threads, shards, std::move(world), open_device);
+  SHEAF_ASSIGN(auto devices, devices_of(list, threads, shards, std::move(world), open_device));
+  const World* const several = devices.world();
+  if (!several) return devices;
+  int rank = 0;
+  while (!several->here(rank)) ++rank;
+  const WorldMember own = *devices.device(devices.message_lane(rank)).member();
+  SHEAF_ASSIGN(auto transport, agree_on_transport(devices, own));
+  devices.use(std::move(transport));
+  return devices;
 }
 
 Result<DeviceSet> open_all_ranks(const std::vector<DeviceSpec>& list, int threads, int shards) {
-  return devices_of(list, threads, shards, all_ranks(list), open_device);
+  SHEAF_ASSIGN(auto devices, devices_of(list, threads, shards, all_ranks(list), open_device));
+  Transport transport;
+  transport.why_not = "one process has all ranks here";
+  devices.use(std::move(transport));
+  return devices;
 }
 
 Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads, int shards, const std::string& model) {
@@ -117,10 +130,12 @@ Result<DeviceSet> plan_devices(const std::vector<DeviceSpec>& list, int threads,
   if (!model.empty() && !closed.contains(described))
     return Error("--device-model " + model + " describes " + (described.empty() ? "no device" : described + " devices") +
                  ", of which the list has none");
-  return devices_of(list, threads, shards, all_ranks(list), [&](const DeviceSpec& spec) {
+  auto devices = devices_of(list, threads, shards, all_ranks(list), [&](const DeviceSpec& spec) {
     const auto why = closed.find(spec.kind);
     return why == closed.end() ? open_device(spec) : plan_device(spec, why->second, spec.kind == described ? model : "");
   });
+  if (devices) devices->use(planned_transport(*devices));
+  return devices;
 }
 
 }  // namespace sheaf

@@ -17,8 +17,9 @@ Result<std::shared_ptr<Device>> plan_device(const DeviceSpec& spec, const std::s
 std::vector<std::string> device_models();
 
 /// Opens each device of a parsed list. `threads`: 0 = all CPUs that the process may use. `shards`: as in DeviceSet. `world`: of
-/// which a list with ranks names the devices; those of other processes stand for themselves. Errors: ranks without a world, or
-/// of devices that can't be in one.
+/// which a list with ranks names the devices; those of other processes stand for themselves; then all ranks call it together, since
+/// they link their devices where they can (runtime/session/transport.h). Errors: ranks without a world, or of devices that can't be
+/// in one.
 Result<DeviceSet> open_devices(const std::vector<DeviceSpec>& list, int threads = 0, int shards = 0,
                                std::shared_ptr<World> world = nullptr);
 

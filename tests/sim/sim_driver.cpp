@@ -3,6 +3,8 @@
 
 #include "tests/sim/loaded_function.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -42,6 +44,7 @@ SimDriver::SimDriver(SimOptions options)
     cuda::DeviceProperties properties;
     properties.name = "virtual GPU";
     properties.pci_bus_id = "0000:0" + std::to_string(i) + ":00.0";
+    properties.uuid = (options_.machine.empty() ? std::to_string(getpid()) : options_.machine) + ":" + std::to_string(i);
     properties.major = 9;
     properties.multiprocessors = 2;
     properties.memory_bytes = options_.memory_bytes;

@@ -57,6 +57,7 @@ struct SimOptions {
   int64_t memory_bytes = int64_t{256} << 20;  ///< of each device
   bool peers = true;                          ///< they can access each other's memory
   unsigned seed = 1;                          ///< of the order of execution
+  std::string machine;                        ///< part of devices' UUIDs; empty: the process's number
   /// Seconds that an operation or a copy takes on the device: "layer 'fc', operation linear", "copy of 12 bytes".
   /// Nothing is known to be done before the host's clock has come so far. None: no time.
   std::function<double(const std::string& what)> seconds;
@@ -108,6 +109,13 @@ class SimDriver final : public cuda::Driver {
   /// A meeting that won't take place completes without doing anything. From then on nothing need be in order, written or
   /// released: whoever ends one has given the run up.
   void call_off(std::span<const std::shared_ptr<Meeting>> meetings);
+  /// Enqueues what a stream does with those of other processes: `go_on`, under the driver's lock, does what it can at once and says
+  /// whether that was all. Its first call is the stream's coming to it.
+  Result<void> exchange(cuda::Stream stream, std::string_view what, std::function<Result<bool>()> go_on,
+                        std::vector<cuda::Access> accesses);
+  /// Executes something if nobody has asked about progress since the last call: devices work while the host waits for something
+  /// else, such as another process.
+  void go_on_alone();
   bool capturing(cuda::Stream stream) const;
   /// For code that runs under the driver's lock: a Meeting's function. Reports reads of unwritten data.
   std::byte* member_memory(const void* data, size_t bytes, bool writes, const std::string& what);
@@ -175,7 +183,7 @@ class SimDriver final : public cuda::Driver {
   void inject(Item& item);
   /// What the driver makes of a copy's or fill's ends.
   std::vector<cuda::Access> rows(const void* data, size_t row_bytes, size_t count, size_t pitch, bool writes) const;
-  bool runnable(const Stream& stream) const;
+  bool runnable(Stream& stream);
   /// Executes the first item of some stream; false if none can go on.
   bool step();
   void execute(Stream& stream);
@@ -209,8 +217,9 @@ class SimDriver final : public cuda::Driver {
   std::vector<Timed> history_;
   std::map<std::string, int64_t> ranges_;
   std::map<std::thread::id, std::vector<std::string>> open_ranges_;
-  bool hung_ = false;        ///< something never ends
-  bool called_off_ = false;  ///< other members' parts of a meeting are meaningless
+  int64_t questions_seen_ = 0;  ///< by go_on_alone()
+  bool hung_ = false;           ///< something never ends
+  bool called_off_ = false;     ///< other members' parts of a meeting are meaningless
   std::set<std::string> reported_;
 };
 

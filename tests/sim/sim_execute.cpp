@@ -5,14 +5,22 @@
 
 namespace sheaf::sim {
 
-bool SimDriver::runnable(const Stream& stream) const {
+bool SimDriver::runnable(Stream& stream) {
   if (stream.queue.empty()) return false;
-  const Item& item = stream.queue.front();
+  Item& item = stream.queue.front();
   if (item.never_ends) return false;
   if (item.kind == Item::wait) return item.event->done >= item.number;
   if (item.kind == Item::meet) {  // it comes to the head, or it may go on
     const Meeting& meeting = *item.meeting;
     return meeting.done || !meeting.at_head[item.member];
+  }
+  if (item.kind == Item::exchange) {
+    stream.open.reset();
+    auto done = item.go_on();
+    if (done) return *done;
+    violate(*item.what + ": " + done.error().message());
+    device_fails(stream.device, done.error().message());  // clears its queue
+    return false;
   }
   return true;
 }
@@ -22,6 +30,7 @@ bool SimDriver::step() {
   for (const auto& stream : streams_) {
     if (runnable(*stream)) ready.push_back(stream.get());
   }
+  std::erase_if(ready, [](const Stream* stream) { return stream->queue.empty(); });  // another one has lost its device
   if (ready.empty()) return false;
   execute(*ready[random_() % ready.size()]);
   return true;
@@ -47,6 +56,7 @@ void SimDriver::execute(Stream& stream) {
   if (options_.seconds && !item.name.empty()) history_.push_back({item.name, stream.id, begin, stream.time});
   if (item.kind == Item::wait && item.time) stream.time = std::max(stream.time, *item.time);
   if (item.kind == Item::meet) stream.time = std::max(stream.time, item.meeting->time);
+  if (item.kind == Item::exchange) return;
   if (item.kind == Item::record) {
     *item.time = stream.time;
     item.event->done = std::max(item.event->done, item.number);
@@ -187,6 +197,29 @@ void SimDriver::call_off(std::span<const std::shared_ptr<Meeting>> meetings) {
   const Lock lock(mutex_);
   called_off_ = true;
   for (const auto& meeting : meetings) meeting->done = true;
+}
+
+Result<void> SimDriver::exchange(cuda::Stream handle, std::string_view what, std::function<Result<bool>()> go_on,
+                                 std::vector<cuda::Access> accesses) {
+  const Lock lock(mutex_);
+  Stream& at = *stream(handle);
+  at.close();  // it says itself what it accesses
+  if (auto ok = begin(Call::collective, at.device, &at); !ok) return ok;
+  Item item;
+  item.kind = Item::exchange;
+  item.what = named(at, what);
+  for (const cuda::Access& access : accesses) {
+    if (memory_.reachable(access.data, access.bytes, at.device, at.device, *item.what)) item.accesses.push_back(access);
+  }
+  item.go_on = std::move(go_on);
+  return push(at, std::move(item));
+}
+
+void SimDriver::go_on_alone() {
+  const Lock lock(mutex_);
+  const int64_t questions = calls_[static_cast<size_t>(Call::query)];
+  if (questions == questions_seen_) step();
+  questions_seen_ = questions;
 }
 
 bool SimDriver::capturing(cuda::Stream handle) const {

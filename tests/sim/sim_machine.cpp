@@ -24,6 +24,16 @@ Result<std::shared_ptr<cuda::Communicator>> SimBackend::open_communicator(std::s
       std::make_shared<SimCommunicator>(driver_, std::vector<int>(devices.begin(), devices.end())));
 }
 
+Result<std::string> SimBackend::rank_library() {
+  if (options_.link.library.empty()) return Error("this machine was made without");
+  return options_.link.library;
+}
+
+Result<std::unique_ptr<cuda::RankCommunicator>> SimBackend::join_ranks(int, const std::string& name, int rank, int ranks) {
+  SHEAF_ASSIGN(auto joined, SimRankCommunicator::join(driver_, name, rank, ranks, options_.link));
+  return std::unique_ptr<cuda::RankCommunicator>(std::move(joined));
+}
+
 SimMachine::SimMachine(MachineOptions options) {
   if (!options.driver.load) options.driver.load = emulated_module;
   host_ = options.library.operations ? options.library.operations : cpu_device();

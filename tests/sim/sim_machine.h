@@ -3,6 +3,7 @@
 
 #include "runtime/device/device_set.h"
 #include "tests/sim/sim_communicator.h"
+#include "tests/sim/sim_rank_communicator.h"
 #include "tests/sim/sim_library.h"
 
 namespace sheaf::sim {
@@ -11,6 +12,7 @@ struct MachineOptions {
   SimOptions driver;
   LibraryOptions library;
   bool collectives = true;  ///< there is something like NCCL
+  RankLinkOptions link;
 };
 
 class SimBackend final : public cuda::Backend {
@@ -20,6 +22,9 @@ class SimBackend final : public cuda::Backend {
   bool fuses_norms() const override { return options_.library.fuses_norms; }
   Result<std::unique_ptr<cuda::Library>> open_library(int device) override;
   Result<std::shared_ptr<cuda::Communicator>> open_communicator(std::span<const int> devices, std::string& why) override;
+  Result<std::string> rank_library() override;
+  Result<std::string> new_rank_communicator() override { return new_exchange_file(); }
+  Result<std::unique_ptr<cuda::RankCommunicator>> join_ranks(int device, const std::string& name, int rank, int ranks) override;
 
  private:
   MachineOptions options_;

@@ -38,7 +38,8 @@ struct Item {
     work,       ///< of the open operation or, with accesses, on its own
     record,
     wait,
-    meet
+    meet,
+    exchange  ///< with another process's streams
   } kind = work;
   Name what;
   std::vector<cuda::Access> accesses;
@@ -48,8 +49,9 @@ struct Item {
   std::shared_ptr<double> time;  ///< record, wait: Event::time of that recording
   std::shared_ptr<Meeting> meeting;
   size_t member = 0;
-  double asked = 0;  ///< host seconds at which it was enqueued: it begins no earlier
-  std::string name;  ///< of what takes time
+  std::function<Result<bool>()> go_on;  ///< exchange: does what it can at once; whether that was all
+  double asked = 0;                     ///< host seconds at which it was enqueued: it begins no earlier
+  std::string name;                     ///< of what takes time
   bool never_ends = false;
   bool faults = false;
 };

@@ -78,6 +78,7 @@ void add_given(const BoundProgram& bound, Estimate& estimate) {
 /// What is assumed about absent devices, and what is unknown about their operations.
 void add_assumptions(const DeviceSet& devices, Estimate& estimate) {
   estimate.planned = planned_devices(devices);
+  estimate.transport = to_string(devices.transport());
   for (const OperationInfo& operation : estimate.operations) {
     if (operation.uncertain.empty()) continue;
     auto known = std::find_if(estimate.uncertain.begin(), estimate.uncertain.end(), [&](const UncertainMemory& other) {

@@ -120,6 +120,7 @@ struct Estimate {
   size_t input_bytes = 0, output_bytes = 0;  ///< the caller's own buffers
   std::vector<PlannedDevice> planned;        ///< the absent ones
   std::vector<UncertainMemory> uncertain;
+  std::string transport;    ///< how data goes between ranks' devices; empty: there are none with a memory of their own
   double step_seconds = 0;  ///< longest path through all lanes
   std::string no_times;     ///< why no times are estimated (all are 0 then); empty: they are
   std::string description;  ///< where the devices' figures come from

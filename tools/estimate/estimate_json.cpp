@@ -116,6 +116,7 @@ std::string estimate_json(const Estimate& estimate, const LargestBatch* largest)
   json["movements"] = std::move(movements);
   for (const PlannedDevice& device : estimate.planned)
     json["planned"].push_back({{"device", device.device}, {"why", device.why}});
+  if (!estimate.transport.empty()) json["transport"] = estimate.transport;
   for (const UncertainMemory& part : estimate.uncertain) {
     json["memory"]["uncertain"].push_back(
         {{"op", to_string(part.op)}, {"operations", part.operations}, {"devices", part.devices}, {"why", part.why}});

@@ -57,6 +57,7 @@ std::string assumptions(const Estimate& estimate) {
     text += "  " + printable(devices) + ": " + printable(estimate.planned[i].why) + "\n";
     i = end;
   }
+  if (!estimate.transport.empty()) text += "\ndata between ranks' devices go " + printable(estimate.transport) + "\n";
   if (!estimate.uncertain.empty()) text += "\nmemory that isn't known without the device:\n";
   for (const UncertainMemory& part : estimate.uncertain) {
     text += "  " + to_string(part.op) + " (" + std::to_string(part.operations) +

@@ -135,6 +135,8 @@ Result<void> TrainRun::open_devices() {
   }
   SHEAF_ASSIGN(auto devices, sheaf::open_devices(settings_.devices, threads, settings_.bind.shards, world_));
   devices_ = std::make_shared<const DeviceSet>(std::move(devices));
+  if (const Transport& transport = devices_->transport(); !transport.why_not.empty())
+    say("note: data between ranks' devices go " + to_string(transport));
   return {};
 }
 

@@ -53,15 +53,30 @@ class Agreement : public Executable {
 };
 
 template <typename Kind>
-Kind message(std::unique_ptr<Executable> executable, const std::string& reason) {
+Kind message(std::unique_ptr<Executable> executable, const std::string& reason, const std::string& implementation = "message") {
   Kind work;
   work.executable = std::move(executable);
-  work.implementation = "message";
+  work.implementation = implementation;
   work.reason = reason;
   return work;
 }
 
 }  // namespace
+
+std::string RankMessages::way(LaneId from, LaneId to) const {
+  const DeviceSet& devices = builder_.devices();
+  const Transport& transport = devices.transport();
+  const int on_hosts = int{devices.in_host_memory(from)} + int{devices.in_host_memory(to)};
+  if (on_hosts == 2) return "";
+  if (transport.direct && on_hosts == 0) return "; it goes from device to device";
+  const std::string why = transport.direct ? "one end is in a host's memory" : transport.why_not;
+  return "; what devices have goes through their hosts' memories" + (why.empty() ? "" : ", because " + why);
+}
+
+bool RankMessages::direct(LaneId from, LaneId to) const {
+  const DeviceSet& devices = builder_.devices();
+  return devices.transport().direct && !devices.in_host_memory(from) && !devices.in_host_memory(to);
+}
 
 TensorId RankMessages::add_message(TensorId tensor, const std::string& name, StepId step, int to, LaneId lane,
                                    Tensor::Place place) {
@@ -71,19 +86,29 @@ TensorId RankMessages::add_message(TensorId tensor, const std::string& name, Ste
   const TensorSpec spec = builder_.spec(tensor);
   const TensorId copy = builder_.add(spec, name, lane, place);
   if (spec.bytes == 0) return copy;
+  const std::string way = this->way(builder_.tensor(tensor).lane, lane);
+  const Transport& transport = devices.transport();
+  const bool direct = this->direct(builder_.tensor(tensor).lane, lane);
   Spot sender, receiver;
-  sender.lane = devices.message_lane(from);
-  receiver.lane = devices.message_lane(to);
-  const bool staged = !devices.in_host_memory(builder_.tensor(tensor).lane) || !devices.in_host_memory(lane);
-  const std::string way = staged ? "; what devices have goes through their hosts' memories" : "";
-  tensor = on_host(tensor, step);
-  const TensorId arrived = devices.in_host_memory(lane) ? copy : builder_.add(spec, name, receiver.lane);
-  auto send = message<Instance::Send>(std::make_unique<Sending>(world, from, to, spec.bytes),
-                                      "rank " + std::to_string(to) + " reads it, in a memory of its own" + way);
+  sender.lane = direct ? devices.link(from) : devices.message_lane(from);
+  receiver.lane = direct ? devices.link(to) : devices.message_lane(to);
+  tensor = in_memory_of(sender.lane, tensor, step);
+  const TensorId arrived = builder_.same_memory(lane, receiver.lane) ? copy : builder_.add(spec, name, receiver.lane);
+  const auto by = direct ? transport.library : std::string("message");
+  RankLink* const link = direct ? transport.link.get() : nullptr;
+  std::unique_ptr<Executable> sending, receiving;  // of a link only this rank's
+  if (!direct) {
+    sending = std::make_unique<Sending>(world, from, to, spec.bytes);
+    receiving = std::make_unique<Receiving>(world, to, from, spec.bytes);
+  } else if (link) {
+    if (devices.here(sender.lane)) sending = link->send(to, spec.bytes, name);
+    if (devices.here(receiver.lane)) receiving = link->receive(from, spec.bytes, name);
+  }
+  auto send =
+      message<Instance::Send>(std::move(sending), "rank " + std::to_string(to) + " reads it, in a memory of its own" + way, by);
   send.to = to;
   const InstanceId sent = builder_.add(std::move(send), step, sender, {tensor}, {});
-  auto receive = message<Instance::Receive>(std::make_unique<Receiving>(world, to, from, spec.bytes),
-                                            "it is made by rank " + std::to_string(from) + way);
+  auto receive = message<Instance::Receive>(std::move(receiving), "it is made by rank " + std::to_string(from) + way, by);
   receive.from = from;
   const InstanceId received = builder_.add(std::move(receive), step, receiver, {}, {arrived});
   builder_.program.instances[received].after = {sent};
@@ -97,12 +122,12 @@ InstanceId RankMessages::add_copy(TensorId from, TensorId to, StepId step, LaneI
   return builder_.add(Instance::Copy{{builder_.spec(from).bytes, 1, 0, 0}}, step, link, {from}, {to});
 }
 
-TensorId RankMessages::on_host(TensorId tensor, StepId step) {
+TensorId RankMessages::in_memory_of(LaneId sender, TensorId tensor, StepId step) {
   const LaneId lane = builder_.tensor(tensor).lane;
-  if (builder_.devices().in_host_memory(lane)) return tensor;
-  TensorId& known = on_host_[{tensor, step}];
+  if (builder_.same_memory(lane, sender)) return tensor;
+  TensorId& known = to_send_[{tensor, step, sender}];
   if (known) return known;
-  known = builder_.add(builder_.spec(tensor), builder_.tensor(tensor).name, builder_.devices().message_lane(rank(lane)));
+  known = builder_.add(builder_.spec(tensor), builder_.tensor(tensor).name, sender);
   add_copy(tensor, known, step, lane);
   return known;
 }

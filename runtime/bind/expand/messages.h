@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,18 +32,22 @@ class RankMessages {
 
  private:
   int rank(LaneId lane) const { return builder_.devices().rank(lane); }
-  /// Sends `tensor` to `to`, where it becomes a tensor in `place`, of lane `lane`. Messages go from host memory to host memory:
-  /// on each side, the device's link copies.
+  /// Sends `tensor` to `to`, where it becomes a tensor in `place`, of lane `lane`. Messages between devices go from link to link if the
+  /// transport is direct, others from host memory to host memory: on each side, what is elsewhere is copied.
   TensorId add_message(TensorId tensor, const std::string& name, StepId step, int to, LaneId lane, Tensor::Place place);
-  /// All of `from` to `to`, one of which is in the memory of lane `device`, the other in its host's.
+  /// The transport of messages between the memories of two lanes: whether it is direct, and what reasons say of it.
+  bool direct(LaneId from, LaneId to) const;
+  std::string way(LaneId from, LaneId to) const;
+  /// All of `from` to `to`, one of which is in the memory of lane `device`, the other in its host's, or its rank's link's.
   InstanceId add_copy(TensorId from, TensorId to, StepId step, LaneId device);
-  /// `tensor` in its rank's host memory.
-  TensorId on_host(TensorId tensor, StepId step);
+  /// `tensor` in the memory of `sender`, a lane for messages or the link of the same rank.
+  TensorId in_memory_of(LaneId sender, TensorId tensor, StepId step);
 
   Builder& builder_;
   VariableFormats& variables_;
-  std::map<std::pair<TensorId, int>, TensorId> received_;    ///< by tensor and rank
-  std::map<std::pair<TensorId, StepId>, TensorId> on_host_;  ///< those in devices' memories, by the step they are sent for
+  std::map<std::pair<TensorId, int>, TensorId> received_;  ///< by tensor and rank
+  std::map<std::tuple<TensorId, StepId, LaneId>, TensorId>
+      to_send_;  ///< copies, by the step and the lane that they are sent by
 };
 
 }  // namespace sheaf

@@ -3,7 +3,7 @@
 #include "runtime/cuda/logged_driver.h"
 #include "runtime/cuda/vendor/driver.h"
 #include "runtime/cuda/vendor/library.h"
-#include "runtime/cuda/vendor/nccl.h"
+#include "runtime/cuda/vendor/nccl_ranks.h"
 
 #include <cstdlib>
 
@@ -19,6 +19,15 @@ class NvidiaBackend final : public Backend {
   Result<std::unique_ptr<Library>> open_library(int device) override { return cuda::open_library(driver_, device); }
   Result<std::shared_ptr<Communicator>> open_communicator(std::span<const int> devices, std::string& why) override {
     return open_nccl(driver_, devices, why);
+  }
+  Result<std::string> rank_library() override {
+    SHEAF_ASSIGN(const auto functions, NcclFunctions::open());
+    return "NCCL " + functions->version();
+  }
+  Result<std::string> new_rank_communicator() override { return NcclRankCommunicator::new_name(); }
+  Result<std::unique_ptr<RankCommunicator>> join_ranks(int device, const std::string& name, int rank, int ranks) override {
+    SHEAF_ASSIGN(auto joined, NcclRankCommunicator::join(driver_, device, name, rank, ranks));
+    return std::unique_ptr<RankCommunicator>(std::move(joined));
   }
 
  private:

@@ -3,7 +3,24 @@
 
 #include "runtime/cuda/vendor/nvidia_driver.h"
 
+#include <cstdio>
+
 namespace sheaf::cuda {
+namespace {
+
+/// As nvidia-smi writes it.
+std::string uuid_text(const CUuuid& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    char byte[3];
+    std::snprintf(byte, sizeof byte, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    text += (i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "") + std::string(byte);
+  }
+  return text;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Driver>> open_nvidia_driver() {
   SHEAF_ASSIGN(auto functions, DriverFunctions::open());
   auto driver = std::make_unique<NvidiaDriver>(functions);
@@ -30,6 +47,9 @@ Result<void> NvidiaDriver::read_properties(DeviceState& device) {
   device.properties.name = text;
   SHEAF_TRY(result("cuDeviceGetPCIBusId", call_.cuDeviceGetPCIBusId(text, sizeof text, device.handle)));
   device.properties.pci_bus_id = text;
+  CUuuid uuid;
+  SHEAF_TRY(result("cuDeviceGetUuid", call_.cuDeviceGetUuid(&uuid, device.handle)));
+  device.properties.uuid = uuid_text(uuid);
   size_t memory = 0;
   SHEAF_TRY(result("cuDeviceTotalMem", call_.cuDeviceTotalMem(&memory, device.handle)));
   device.properties.memory_bytes = static_cast<int64_t>(memory);

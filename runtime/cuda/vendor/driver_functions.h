@@ -13,7 +13,7 @@ namespace sheaf::cuda {
 #define SHEAF_DRIVER_FUNCTIONS(X)                                                                                       \
   X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                                                 \
   X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem)                     \
-  X(cuDeviceGetPCIBusId) X(cuDeviceCanAccessPeer)                                                                       \
+  X(cuDeviceGetPCIBusId) X(cuDeviceGetUuid) X(cuDeviceCanAccessPeer)                                                    \
   X(cuDevicePrimaryCtxRetain) X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxEnablePeerAccess)                            \
   X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemHostAlloc) X(cuMemFreeHost) X(cuPointerGetAttribute)                \
   X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamQuery) X(cuStreamWaitEvent)                                            \

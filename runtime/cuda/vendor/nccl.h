@@ -24,6 +24,9 @@ struct NcclFunctions {
   decltype(::ncclGetErrorString)* get_error_string = nullptr;
   decltype(::ncclGetLastError)* get_last_error = nullptr;
   decltype(::ncclCommInitAll)* init_all = nullptr;
+  decltype(::ncclGetUniqueId)* get_unique_id = nullptr;
+  decltype(::ncclCommInitRankConfig)* init_rank_config = nullptr;
+  decltype(::ncclCommFinalize)* finalize = nullptr;
   decltype(::ncclCommDestroy)* destroy = nullptr;
   decltype(::ncclCommAbort)* abort = nullptr;
   decltype(::ncclCommGetAsyncError)* get_async_error = nullptr;

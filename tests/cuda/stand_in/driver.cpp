@@ -99,6 +99,10 @@ CUresult cuDeviceGetPCIBusId(char* id, int length, CUdevice device) {
   std::strncpy(id, device == 40 ? "0000:3b:00.0" : "0000:5e:00.0", static_cast<size_t>(length));
   return CUDA_SUCCESS;
 }
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  for (int i = 0; i < 16; ++i) uuid->bytes[i] = static_cast<char>(16 * device + i);
+  return CUDA_SUCCESS;
+}
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) { return *bytes = kMemory, CUDA_SUCCESS; }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   if (device < 40 || device >= 40 + kDevices) return CUDA_ERROR_INVALID_DEVICE;

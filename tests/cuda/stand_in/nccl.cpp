@@ -20,12 +20,6 @@ Nccl& nccl() {
 thread_local std::string last_error;
 thread_local int depth = 0;
 thread_local ncclResult_t group_result = ncclSuccess;
-
-struct Issued {
-  std::shared_ptr<Rank> rank;
-  CUstream stream;
-  std::shared_ptr<NcclCall> call;
-};
 thread_local std::vector<Issued> group;
 
 /// A group with a call that failed fails as a whole.
@@ -34,14 +28,16 @@ ncclResult_t failed(ncclResult_t result) {
   return result;
 }
 
+}  // namespace
+
 ncclResult_t refuse(const std::string& why) {
   fault(why);
   last_error = why;
   return failed(ncclInvalidUsage);
 }
 
-/// What the first call of a kind sets up, in which all that it connects must take part at once: from the host's side they would wait
-/// for each other.
+Handles<Rank>& ranks() { return nccl().ranks; }
+
 std::string connection(const NcclCall& call) {
   const int from = call.kind == NcclCall::send ? call.rank : call.other,
             to = call.kind == NcclCall::send ? call.other : call.rank;
@@ -49,6 +45,9 @@ std::string connection(const NcclCall& call) {
                            : std::to_string(from) + " to " + std::to_string(to);
 }
 
+namespace {
+
+/// All that a call connects must take part in its group: from the host's side they would wait for each other.
 ncclResult_t connect(const std::vector<Issued>& all) {
   for (const Issued& one : all) {
     Clique& clique = *one.rank->clique;
@@ -97,11 +96,9 @@ ncclResult_t line_up(const Issued& one) {
   return ncclSuccess;
 }
 
-ncclResult_t launch(const std::vector<Issued>& all) {
-  if (const auto result = connect(all); result != ncclSuccess) return result;
-  for (const Issued& one : all) {
-    if (const auto result = line_up(one); result != ncclSuccess) return result;
-  }
+}  // namespace
+
+void enqueue(const std::vector<Issued>& all) {
   // A rank's calls on one stream go on together.
   std::map<std::pair<Rank*, CUstream>, std::vector<Issued>> streams;
   for (const Issued& one : all) streams[{one.rank.get(), one.stream}].push_back(one);
@@ -114,6 +111,18 @@ ncclResult_t launch(const std::vector<Issued>& all) {
       return std::all_of(calls.begin(), calls.end(), [](const Issued& one) { return one.call->done; });
     });
   }
+}
+
+namespace {
+
+ncclResult_t launch(const std::vector<Issued>& all) {
+  const bool separate = !all.empty() && !all[0].rank->clique->separate.empty();
+  if (const auto result = separate ? ncclSuccess : connect(all); result != ncclSuccess) return result;
+  for (const Issued& one : all) {
+    if (const auto result = line_up(one); result != ncclSuccess) return result;
+  }
+  if (separate) return take(all);
+  enqueue(all);
   return ncclSuccess;
 }
 
@@ -122,6 +131,7 @@ ncclResult_t issue(const char* name, ncclComm_t comm, cudaStream_t to, NcclCall 
   const auto rank = nccl().ranks.find(comm, name);
   const auto stream = find_stream(reinterpret_cast<CUstream>(to), name);
   if (!rank || !stream) return failed(ncclInvalidArgument);
+  if (!is_free(*rank)) return refuse(std::string(name) + ": before the last call was carried out");
   call.rank = rank->rank;
   const int ranks = int(rank->clique->devices.size());
   if (stream->device != rank->device()) return refuse(std::string(name) + ": a stream of another device than its rank's");
@@ -186,6 +196,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const auto& own = rank->clique->calls[size_t(rank->rank)];
   if (!own.empty() || !rank->clique->pairs[size_t(rank->rank)].empty())
     fault("ncclCommDestroy: it waits for a collective that isn't done");
+  if (!rank->clique->separate.empty() && (!rank->finishes || ask(*rank) != ncclSuccess))
+    fault("ncclCommDestroy: before ncclCommFinalize was carried out");
   return nccl().ranks.destroy(comm, "ncclCommDestroy"), ncclSuccess;
 }
 /// Frees the communicator too.
@@ -194,13 +206,15 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const auto rank = nccl().ranks.find(comm, "ncclCommAbort");
   if (!rank) return ncclInvalidArgument;
   rank->aborted = true;
+  rank->pending.clear();
   nccl().ranks.destroy(comm, "ncclCommAbort");
   return run(), ncclSuccess;
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   const Lock lock(machine());
-  if (!nccl().ranks.find(comm, "ncclCommGetAsyncError")) return ncclInvalidArgument;
-  return *error = nccl().async_error, ncclSuccess;
+  const auto rank = nccl().ranks.find(comm, "ncclCommGetAsyncError");
+  if (!rank) return ncclInvalidArgument;
+  return *error = nccl().async_error != ncclSuccess ? nccl().async_error : ask(*rank), ncclSuccess;
 }
 
 ncclResult_t ncclGroupStart() { return ++depth, ncclSuccess; }
