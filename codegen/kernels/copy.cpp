@@ -155,9 +155,7 @@ KernelUse Copy::by_tiles(const Extent& outer, llvm::ArrayRef<size_t> others) {
 int64_t Copy::square() const {
   const auto side = static_cast<int64_t>(VectorAccess::bytes / size_of(spec_.dtype));
   constexpr int64_t most = 8;  // of single bytes a square would fill more registers than a thread has
-  const auto whole = [&](const Extent& size) {
-    return size.constant % side == 0 && llvm::all_of(size.terms, [&](const auto& term) { return term.second % side == 0; });
-  };
+  const auto whole = [&](const Extent& size) { return bool(size.divided_by(side)); };
   if (side > most || !whole(spec_.in_offset) || !whole(spec_.out_offset)) return 0;
   for (size_t i = 0; i < loops_.size(); ++i) {
     const bool rows = i == transposed_, columns = i + 1 == loops_.size();
@@ -195,7 +193,7 @@ KernelUse Copy::by_squares(int64_t side, const Extent& outer, llvm::ArrayRef<siz
     for (int64_t row = 0; row < side; ++row) {
       llvm::SmallVector<Value> values;
       for (const Words& words : read) values.push_back(access.element_of(words, type, static_cast<size_t>(row)));
-      access.store(e_.buffer(1), step(at, transposed_, e_.constant(row)).out, type, values);
+      access.store_elements(e_.buffer(1), step(at, transposed_, e_.constant(row)).out, type, values);
     }
   });
   KernelUse use;

@@ -75,8 +75,9 @@ void VectorBody::write() {
     }
     for (Operation* op : part.ops)
       if (auto store = dyn_cast<memref::StoreOp>(op))
-        access_.store(part.each.front().lookupOrDefault(store.getMemref()), part.each.front().lookup(store.getIndices()[0]),
-                      store.getValueToStore().getType(), part.stored[op]);
+        access_.store_elements(part.each.front().lookupOrDefault(store.getMemref()),
+                               part.each.front().lookup(store.getIndices()[0]), store.getValueToStore().getType(),
+                               part.stored[op]);
   }
   parts_.clear();
 }

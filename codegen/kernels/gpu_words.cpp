@@ -59,7 +59,14 @@ Value VectorAccess::element_of(const Words& words, Type type, size_t element) {
   return isa<FloatType>(type) ? b_.create<arith::BitcastOp>(loc_, type, value).getResult() : value;
 }
 
-void VectorAccess::store(Value memref, Value element, Type type, ArrayRef<Value> values) {
+Words VectorAccess::words_of(const llvm::APInt& bits, int64_t width) {
+  const int64_t bytes_of_word = bits.getBitWidth() == 64 ? 8 : 4;
+  const auto splat = llvm::APInt::getSplat(static_cast<unsigned>(8 * bytes_of_word), bits);
+  Value word = b_.create<arith::ConstantOp>(loc_, b_.getIntegerAttr(b_.getIntegerType(splat.getBitWidth()), splat));
+  return Words(static_cast<size_t>(width * bits.getBitWidth() / splat.getBitWidth()), word);
+}
+
+void VectorAccess::store_elements(Value memref, Value element, Type type, ArrayRef<Value> values) {
   const int64_t bits = type.getIntOrFloatBitWidth(), each = 8 * word_bytes(type) / bits;
   Words words;
   for (auto [i, given] : llvm::enumerate(values)) {
@@ -73,8 +80,12 @@ void VectorAccess::store(Value memref, Value element, Type type, ArrayRef<Value>
       words.back() = b_.create<arith::OrIOp>(loc_, words.back(), value);
     }
   }
-  const int64_t size = bits / 8, whole = size * static_cast<int64_t>(values.size()), step = std::min(whole, bytes),
-                count = step / word_bytes(type);
+  store(memref, element, type, words);
+}
+
+void VectorAccess::store(Value memref, Value element, Type type, const Words& words) {
+  const int64_t size = type.getIntOrFloatBitWidth() / 8, whole = word_bytes(type) * static_cast<int64_t>(words.size());
+  const int64_t step = std::min(whole, bytes), count = step / word_bytes(type);
   for (int64_t offset = 0; offset < whole; offset += step) {
     Value to = address(memref, element, size, offset);
     const size_t first = static_cast<size_t>(offset / word_bytes(type));

@@ -17,8 +17,12 @@ class VectorAccess {
   Words load(mlir::Value memref, mlir::Value element, mlir::Type type, int64_t width);
   static constexpr int64_t bytes = 16;  ///< of an access, at most
   mlir::Value element_of(const Words& words, mlir::Type type, size_t element);
-  /// Stores `values` likewise.
-  void store(mlir::Value memref, mlir::Value element, mlir::Type type, llvm::ArrayRef<mlir::Value> values);
+  /// `width` elements of these bits.
+  Words words_of(const llvm::APInt& bits, int64_t width);
+  /// Stores what `load()` gives, likewise.
+  void store(mlir::Value memref, mlir::Value element, mlir::Type type, const Words& words);
+  /// The same of the elements' values.
+  void store_elements(mlir::Value memref, mlir::Value element, mlir::Type type, llvm::ArrayRef<mlir::Value> values);
 
  private:
   mlir::Value index(int64_t value);

@@ -39,10 +39,6 @@ WITHOUT = {
         "sum_scale: float32[batch, 1] -> float32[]",
         "sum_scale_div: float32[batch, 1], float32[] -> float32[]",
     },
-    "each element asks whether it is border": {
-        "pad: float32[64, 64] -> float32[192, 64]",
-        "pad: float32[64] -> float32[192]",
-    },
     "transposes a dimension of whose length nothing is known": {
         "permute: float32[35, 2000, batch] -> float32[35, batch, 2000]",
         "permute: float32[35, batch, 2000] -> float32[35, 2000, batch]",
