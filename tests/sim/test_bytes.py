@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
-from program import SHEAF_RUN, ProgramTest, execute, must, sheaf
+from program import SHEAF_RUN, ProgramTest, cpu_has_bf16, execute, must, sheaf
 
 MODEL = """{"sheaf": "1.0", "name": "grey", "inputs": {"x": {"shape": ["batch", 1, 28, 28]}}, "layers": [
   {"name": "net", "type": "DataParallel", "module": {"type": "Sequential", "layers": [
@@ -47,6 +47,23 @@ class Bytes(ProgramTest):
                 weights, losses = self.train("bytes", devices, *more)
                 self.assertEqual(len(losses), 6)
                 self.assertEqual((weights, losses), self.train("numbers", devices, *more))
+
+    def test_are_rounded_as_a_layer_reads_them(self):
+        """In bf16 and f16 the look-up takes the conversion's place: the same bits."""
+        for precision in ("bf16", "f16"):
+            self.plan = self.dir / f"{precision}.plan"
+            must(sheaf("compile", "--precision", precision, self.write("model.json", MODEL), "-o", self.plan))
+            # Virtual GPUs compute in bf16 where the CPU does.
+            for devices in ("cuda:0", "cuda:0,cuda:1") if precision == "f16" or cpu_has_bf16() else ():
+                with self.subTest(precision=precision, devices=devices):
+                    self.assertEqual(self.train("bytes", devices), self.train("numbers", devices))
+            where = ["--program", "train", "--devices", "cuda:0", "--batch", BATCH, "--device-model", "h200"]
+            numbers, as_bytes = (json.loads(must(sheaf("estimate", self.plan, *where, *more, "--json")).out) for more in ((), ("--bytes", "x")))
+            launches = [told["devices"][1]["work"]["launches"] for told in (numbers, as_bytes)]
+            self.assertEqual(launches[1], launches[0])
+            bound = must(sheaf("dump", self.plan, "--format", "bound", *where, "--bytes", "x")).out
+            self.assertRegex(bound, rf"uint8\[{BATCH},1,28,28\] on cuda:0")
+            self.assertNotRegex(bound, rf"float32\[{BATCH},1,28,28\]")
 
     def test_evaluate_as_the_numbers(self):
         """After training, by `eval`, and between epochs; the leftover batch too."""
