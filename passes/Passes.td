@@ -228,6 +228,15 @@ def NnFoldBatchNorm : Pass<"nn-fold-batch-norm", "::mlir::func::FuncOp"> {
   }];
 }
 
+def NnSplitSums : Pass<"nn-split-sums", "::mlir::func::FuncOp"> {
+  let summary = "Takes long sums to one number in two steps";
+  let description = [{
+    A sum, mean or extremum of all of a tensor is one item of work: one thread of a CPU, one block of a GPU's threads. If it is long, it is
+    taken along the outermost dimension first, row by row, then of what the rows gave, unless rows have fewer than 32 elements. A row's order of
+    additions depends on its length alone, as any sum's: which devices or chunks there are changes no bits.
+  }];
+}
+
 def NnFuseLibrary : Pass<"nn-fuse-library", "::mlir::func::FuncOp"> {
   let summary = "Moves a residual sum and an activation into the library call before them";
   let description = "`relu(add(conv(x), r))` becomes one `nn.conv` with `residual` and `activation`.";

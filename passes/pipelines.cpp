@@ -48,6 +48,8 @@ void build_inference_pipeline(OpPassManager& passes) {
   passes.addNestedPass<func::FuncOp>(createNnFoldBatchNorm());
   // Library calls take what they can first; the remaining element-wise ops become kernels.
   passes.addNestedPass<func::FuncOp>(createNnFuseLibrary());
+  // What is summed fuses with the first step of a long sum, and what becomes of the sum with the second.
+  passes.addNestedPass<func::FuncOp>(createNnSplitSums());
   passes.addNestedPass<func::FuncOp>(createNnFuseElementwise());
 }
 
@@ -119,6 +121,8 @@ void build_training_lowering_pipeline(OpPassManager& passes) {
   passes.addNestedPass<func::FuncOp>(createNnLowerLayers());
   // Without nn-fold-batch-norm: statistics are the batch's own.
   passes.addNestedPass<func::FuncOp>(createNnFuseLibrary());
+  // What is summed fuses with the first step of a long sum, and what becomes of the sum with the second.
+  passes.addNestedPass<func::FuncOp>(createNnSplitSums());
   passes.addNestedPass<func::FuncOp>(createNnFuseElementwise());
 }
 

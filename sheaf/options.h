@@ -40,8 +40,9 @@ struct BindOptions {
   /// A number for each of the model's lengths, with which a Session is bound first; it takes data of others, too.
   LengthNumbers lengths{};
   bool explain = false;  ///< reasons in report() name the alternatives too; binding takes longer
-  /// For a Trainer: inputs and targets of float32 whose data are bytes, by name. On GPUs alone they are given as bytes, a quarter
-  /// of the memory that crosses the bus, and each GPU looks the numbers up: the same bits. Trainer::inputs() has them as uint8 then.
+  /// Inputs, and a Trainer's targets, of float32 whose data are bytes, by name. On GPUs alone they are given as bytes, a quarter of
+  /// the memory that crosses the bus, and each GPU looks the numbers up: the same bits. Session::inputs() and Trainer::inputs() have
+  /// them as uint8 then.
   std::map<std::string, ByteNumbers> bytes{};
 };
 

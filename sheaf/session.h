@@ -15,6 +15,7 @@
 namespace sheaf {
 
 class Binding;
+struct ValueInfo;  // sheaf/model.h
 
 /// An entry of the device list, or the host: its memory and its work.
 struct LaneReport {
@@ -54,6 +55,9 @@ class Session {
 
   /// Rows of a whole batch.
   int64_t batch() const;
+  /// The model's inputs, in the order that run() takes them: as the Model has them, but uint8 where they are given as bytes
+  /// (BindOptions::bytes).
+  const std::vector<ValueInfo>& inputs() const;
   /// Sizes of input and output `index` (in the Model's order) for a whole batch. `index` must be below their number.
   const std::vector<int64_t>& input_shape(size_t index) const;
   const std::vector<int64_t>& output_shape(size_t index) const;
@@ -69,7 +73,7 @@ class Session {
   /// Runs the model on tensors whose sizes are checked. A view with a name is the input or output of that name; views without
   /// names come in the model's order. All have the same number of rows, from 0 to batch(), and give each length one
   /// number; new numbers are bound as by prepare(). The caller owns the memory; outputs overlap neither each other nor inputs.
-  /// Errors: a tensor that is missing, superfluous, or of another dtype or shape than the model's (a short buffer has
+  /// Errors: a tensor that is missing, superfluous, or of another dtype or shape than inputs() and the model's outputs have (a short buffer has
   /// another shape); two inputs that give a length two numbers; those of prepare() and of the other run().
   Result<void> run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
                    const RunOptions& options = {});

@@ -1,6 +1,8 @@
 #include "codegen/kernels/builders.h"
+#include "codegen/kernels/gpu_words.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace sheaf::kernels {
@@ -59,6 +61,10 @@ class Copy {
   /// Neighbouring items take tiles of the transposed loop and the last, so that both layouts' cache lines are used while they
   /// are cached.
   KernelUse by_tiles(const Extent& outer, llvm::ArrayRef<size_t> others);
+  /// As many elements as an access of 16 bytes has, if squares of as many have rows that begin at multiples of them in both layouts; else 0.
+  int64_t square() const;
+  /// Each item of the range is such a square: its rows in x are read, and transposed in a thread's registers.
+  KernelUse by_squares(int64_t side, const Extent& outer, llvm::ArrayRef<size_t> others);
   Value tile_end(Value first, Value end) {
     return e_.builder.create<arith::MinUIOp>(e_.loc, e_.add(first, e_.constant(tile)), end);
   }
@@ -99,8 +105,10 @@ std::optional<KernelUse> Copy::by_elements() {
   }
   const Prefix elements = linear_prefix(all, all.size()), rest = linear_prefix(outer, outer.size());
   if (elements.loops != all.size()) return std::nullopt;
-  if (transposed_ != none && loops_[transposed_].size.is_static() && loops_.back().size.is_static())
-    return by_tiles(rest.size, others);
+  if (transposed_ != none && loops_[transposed_].size.is_static() && loops_.back().size.is_static()) {
+    const int64_t side = square();
+    return side > 0 ? by_squares(side, rest.size, others) : by_tiles(rest.size, others);
+  }
   e_.parallel(e_.begin(), e_.end(), [&](Value flat) {
     Emitter::Values indices = e_.decompose(flat, all, all.size());
     Offsets at{e_.size(spec_.in_offset), e_.size(spec_.out_offset)};
@@ -141,6 +149,55 @@ KernelUse Copy::by_tiles(const Extent& outer, llvm::ArrayRef<size_t> others) {
   });
   KernelUse use;
   use.work = outer * (down * across * height * width);
+  return use;
+}
+
+int64_t Copy::square() const {
+  const auto side = static_cast<int64_t>(VectorAccess::bytes / size_of(spec_.dtype));
+  constexpr int64_t most = 8;  // of single bytes a square would fill more registers than a thread has
+  const auto whole = [&](const Extent& size) { return bool(size.divided_by(side)); };
+  if (side > most || !whole(spec_.in_offset) || !whole(spec_.out_offset)) return 0;
+  for (size_t i = 0; i < loops_.size(); ++i) {
+    const bool rows = i == transposed_, columns = i + 1 == loops_.size();
+    if ((rows || columns) && !whole(loops_[i].size)) return 0;
+    if (columns && !(loops_[i].out_stride == Extent(1))) return 0;
+    if ((!rows && !whole(loops_[i].in_stride)) || (!columns && !whole(loops_[i].out_stride))) return 0;
+  }
+  return side;
+}
+
+KernelUse Copy::by_squares(int64_t side, const Extent& outer, llvm::ArrayRef<size_t> others) {
+  const size_t last = loops_.size() - 1;
+  const int64_t rows = loops_[transposed_].size.constant / side, columns = loops_[last].size.constant / side;
+  // Of neighbouring threads, so many read along a row of x, and write along one of y.
+  const int64_t down = std::min<int64_t>(4, rows & -rows), across = std::min<int64_t>(8, columns & -columns);
+  std::vector<Loop> loops;
+  for (size_t i : others) loops.push_back({loops_[i].size, {}});
+  for (int64_t size : {rows / down, columns / across, down, across}) loops.push_back({size, {}});
+  OpBuilder& b = e_.builder;
+  b.getContext()->getOrLoadDialect<LLVM::LLVMDialect>();
+  VectorAccess access(b, e_.loc);
+  const Type type = cast<MemRefType>(e_.buffer(0).getType()).getElementType();
+  e_.parallel(e_.begin(), e_.end(), [&](Value flat) {
+    Emitter::Values indices = e_.decompose(flat, loops, loops.size());
+    Offsets at{e_.size(spec_.in_offset), e_.size(spec_.out_offset)};
+    for (size_t i = 0; i < others.size(); ++i) at = step(at, others[i], indices[i]);
+    auto place = llvm::ArrayRef(indices).take_back(4);
+    auto first = [&](Value tile, int64_t of, Value within) {
+      return e_.multiply(e_.add(e_.multiply(tile, e_.constant(of)), within), e_.constant(side));
+    };
+    at = step(step(at, transposed_, first(place[0], down, place[2])), last, first(place[1], across, place[3]));
+    llvm::SmallVector<Words> read;
+    for (int64_t column = 0; column < side; ++column)
+      read.push_back(access.load(e_.buffer(0), step(at, last, e_.constant(column)).in, type, side));
+    for (int64_t row = 0; row < side; ++row) {
+      llvm::SmallVector<Value> values;
+      for (const Words& words : read) values.push_back(access.element_of(words, type, static_cast<size_t>(row)));
+      access.store_elements(e_.buffer(1), step(at, transposed_, e_.constant(row)).out, type, values);
+    }
+  });
+  KernelUse use;
+  use.work = outer * (rows * columns);
   return use;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/kernels/gpu_vectors.h"
+#include "codegen/kernels/gpu_words.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -14,7 +15,7 @@ using Each = llvm::SmallVector<mlir::IRMapping>;
 class VectorBody {
  public:
   VectorBody(mlir::OpBuilder& builder, mlir::Location loc, const Vectors& vectors)
-      : b_(builder), loc_(loc), vectors_(vectors) {}
+      : b_(builder), loc_(loc), access_(builder, loc), vectors_(vectors) {}
 
   /// Adds a vector: `each` maps the values from before `ops`, and gets those of `ops`. Its results are written only if `inside`
   /// holds, where given.
@@ -24,7 +25,6 @@ class VectorBody {
   void write();
 
  private:
-  using Words = llvm::SmallVector<mlir::Value>;  ///< 32 bits each (8 bytes each of 64-bit elements)
   struct Part {
     Part(llvm::ArrayRef<mlir::Operation*> ops, Each& each, mlir::Value inside) : ops(ops), each(each), inside(inside) {}
 
@@ -38,14 +38,10 @@ class VectorBody {
   void clone(mlir::Operation& op, mlir::IRMapping& map);
   void compute_element(Part& part, size_t element);
   mlir::Value index(int64_t value);
-  mlir::Value word(int64_t value);
-  mlir::Value address(mlir::Value memref, mlir::Value element, int64_t element_bytes, int64_t offset);
-  Words load(mlir::Value memref, mlir::Value element, mlir::Type type);
-  mlir::Value element_of(const Words& words, mlir::Type type, size_t element);
-  void store(mlir::Value memref, mlir::Value element, mlir::Type type, llvm::ArrayRef<mlir::Value> values);
 
   mlir::OpBuilder& b_;
   mlir::Location loc_;
+  VectorAccess access_;
   const Vectors& vectors_;
   llvm::SmallVector<Part> parts_;
 };

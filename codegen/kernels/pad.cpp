@@ -1,6 +1,8 @@
 #include "codegen/kernels/builders.h"
+#include "codegen/kernels/gpu_words.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -23,6 +25,56 @@ llvm::APInt bits_of(double value, DType dtype) {
   number.convert(*format, llvm::APFloat::rmNearestTiesToEven, &inexact);
   return number.bitcastToAPInt();
 }
+
+/// The GPU form. An item of the range is an element of y, or as many neighbours as fill an access, if sizes allow: all data or all border.
+struct PadItems {
+  Emitter& e;
+  int x, y;
+  const PadSpec& spec;
+  const Extent &slab, &size, &first;  ///< of y and x at one index of the dimensions before; where x begins in y
+  bool by_vectors = false;
+
+  /// Gives the range.
+  Extent build(const Extent& outer, const Extent& elements) {
+    const auto width = static_cast<int64_t>(VectorAccess::bytes / size_of(spec.dtype));
+    const auto vectors = elements.divided_by(width), length = slab.divided_by(width);
+    by_vectors = vectors && length && size.divided_by(width) && first.divided_by(width);
+    const Extent& along = by_vectors ? *length : slab;
+    e.builder.getContext()->getOrLoadDialect<LLVM::LLVMDialect>();
+    e.parallel(e.begin(), e.end(), [&](Value flat) {
+      Value index = e.constant(0), i = flat;
+      if (!(outer == Extent(1))) {
+        index = e.builder.create<arith::DivUIOp>(e.loc, flat, e.size(along));
+        i = e.builder.create<arith::RemUIOp>(e.loc, flat, e.size(along));
+      }
+      copy(index, by_vectors ? e.multiply(i, e.constant(width)) : i, width);
+    });
+    return by_vectors ? *vectors : elements;
+  }
+
+  /// To element i of y's slab `index`, or to the `width` from it on.
+  void copy(Value index, Value i, int64_t width) {
+    OpBuilder& b = e.builder;
+    VectorAccess access(b, e.loc);
+    Type element = cast<MemRefType>(e.buffer(y).getType()).getElementType();
+    Value low = e.size(first), high = e.add(low, e.size(size));
+    Value from = e.multiply(index, e.size(size)), to = e.add(e.multiply(index, e.size(slab)), i);
+    Value inside = b.create<arith::AndIOp>(e.loc, b.create<arith::CmpIOp>(e.loc, arith::CmpIPredicate::uge, i, low),
+                                           b.create<arith::CmpIOp>(e.loc, arith::CmpIPredicate::ult, i, high));
+    auto data = [&](OpBuilder&, Location) {
+      Value at = e.add(from, b.create<arith::SubIOp>(e.loc, i, low));
+      b.create<scf::YieldOp>(e.loc, by_vectors ? access.load(e.buffer(x), at, element, width) : Words{e.read(e.buffer(x), at)});
+    };
+    auto border = [&](OpBuilder&, Location) {
+      const llvm::APInt bits = bits_of(spec.value, spec.dtype);
+      if (by_vectors) b.create<scf::YieldOp>(e.loc, access.words_of(bits, width));
+      else b.create<scf::YieldOp>(e.loc, b.create<arith::ConstantOp>(e.loc, b.getIntegerAttr(element, bits)).getResult());
+    };
+    auto values = b.create<scf::IfOp>(e.loc, inside, data, border);
+    if (by_vectors) access.store(e.buffer(y), to, element, Words(values.getResults()));
+    else e.write(e.buffer(y), to, values.getResult(0));
+  }
+};
 
 }  // namespace
 
@@ -54,29 +106,12 @@ Result<KernelUse> build(Emitter& e, const PadSpec& spec) {
     });
     e.parallel(most(begin, high), end, [&](Value i) { e.write(e.buffer(y), e.add(to, i), zero); });
   };
-  // An element of y, on a GPU.
-  auto select = [&](Value index, Value i) {
-    Value from = e.multiply(index, e.size(*size));
-    Value inside = b.create<arith::AndIOp>(loc, b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::uge, i, low),
-                                           b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, i, high));
-    auto read = [&](OpBuilder&, Location) {
-      Value position = e.add(from, b.create<arith::SubIOp>(loc, i, low));
-      b.create<scf::YieldOp>(loc, e.read(e.buffer(x), position));
-    };
-    auto value = b.create<scf::IfOp>(loc, inside, read, [&](OpBuilder&, Location) { b.create<scf::YieldOp>(loc, zero); });
-    e.write(e.buffer(y), e.add(e.multiply(index, e.size(*slab)), i), value.getResult(0));
-  };
   KernelUse use;
-  const auto elements = product(*outer, *slab);
-  if (e.for_gpu() && elements) {
-    use.work = *elements;
-    e.parallel(e.begin(), e.end(), [&](Value flat) {
-      if (*outer == Extent(1)) return select(e.constant(0), flat);
-      Value length = e.size(*slab);
-      select(b.create<arith::DivUIOp>(loc, flat, length), b.create<arith::RemUIOp>(loc, flat, length));
-    });
-    return use;
-  }
+  if (e.for_gpu())
+    if (auto work = product(*outer, *slab)) {
+      use.work = PadItems{e, x, y, spec, *slab, *size, *first, false}.build(*outer, *work);
+      return use;
+    }
   e.set_schedule(gpu_rows(*slab));
   if (*outer == Extent(1)) {
     use.work = *slab;

@@ -46,8 +46,10 @@ void note_means(Operation& op, Step& step) {
 }
 
 /// What a library may fuse with the adjacent batch norm (runtime/bind/fuse_norms.h): a ReLU alone, the sum of two tensors of
-/// one shape and its ReLU, or a ReLU's gradient, also that of the sum of two. Empty for everything else.
+/// one shape and its ReLU, or a ReLU's gradient, also that of the sum of two; or with the look-up of an input's bytes: the cast of it
+/// (runtime/bind/fetch_bytes.cpp). Empty for everything else.
 StringRef pattern_of(Operation& op) {
+  if (isa<nn::CastOp>(op)) return "cast";
   auto fused = dyn_cast<nn::FusedOp>(op);
   if (!fused) return {};
   SmallVector<Operation*> body;
@@ -58,6 +60,7 @@ StringRef pattern_of(Operation& op) {
   auto is_relu = [](nn::ActivationBackwardOp backward) {
     return cast<StringAttr>(backward.getActivation().get("kind")).getValue() == "relu";
   };
+  if (body.size() == 1 && isa<nn::CastOp>(body[0])) return "cast";
   if (body.empty() || !llvm::all_of(body, alike)) return {};
   if (body.size() == 1 && isa<nn::ReluOp>(body[0])) return "relu";
   if (body.size() == 2 && isa<nn::AddOp>(body[0]) && isa<nn::ReluOp>(body[1]) &&

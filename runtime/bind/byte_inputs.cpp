@@ -5,16 +5,17 @@
 namespace sheaf {
 
 Result<void> check_bytes(const Plan& plan, const Program& program, const ByteInputs& bytes) {
-  if (!bytes.empty() && &program == &plan.infer)
-    return Error({plan.file, 0, 0}, "data are given as bytes to training steps alone, and this is inference");
+  const bool infers = &program == &plan.infer;
+  const std::vector<Value>& values = infers ? plan.infer.values : plan.train.values;
   for (const auto& [name, numbers] : bytes) {
     const auto refuse = [&, &name = name](const std::string& why) {
       return Error({plan.file, 0, 0}, "bytes for '" + name + "': " + why);
     };
-    const auto input = std::ranges::find_if(plan.train.values, [&, &name = name](const Value& value) {
+    const auto input = std::ranges::find_if(values, [&, &name = name](const Value& value) {
       return value.name == name && (value.role == Value::input || value.role == Value::target);
     });
-    if (input == plan.train.values.end()) return refuse("the training step has no such input or target");
+    if (input == values.end())
+      return refuse(infers ? "the model has no such input" : "the training step has no such input or target");
     if (input->dtype != DType::float32) return refuse("it is " + std::string(name_of(input->dtype)) + ", not float32");
     const size_t channels = numbers.size() / 256;
     const bool by_channel = input->shape.size() >= 2 && input->shape[1].is_static() &&

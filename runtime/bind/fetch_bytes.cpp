@@ -1,6 +1,7 @@
 // Pictures are bytes on disk; as float32 they would be four times what has to cross the bus. An input whose data are bytes
-// (BindOptions::bytes) is copied to the devices as such, and there its numbers are looked up.
+// (BindOptions::bytes) is copied to the devices as such, and there its numbers are looked up, rounded where a layer reads bf16 or f16.
 #include "runtime/bind/rewrites.h"
+#include "runtime/plan/pattern.h"
 
 #include <algorithm>
 #include <optional>
@@ -67,33 +68,78 @@ class Fetching {
            copy->shape.row_bytes * copy->shape.rows == target.spec.bytes;
   }
 
-  /// Makes `i` bring bytes, to a tensor of theirs; the operation that looks up their numbers.
-  Result<Instance> fetched(InstanceId i) {
-    Instance& instance = program_.instances[i];
-    const TensorId numbers = instance.outputs[0], bytes = program_.tensors.next();
+  /// The kernel that only converts `numbers` to bf16 or f16, on the same device and from start to end, if nothing else reads them; else none.
+  InstanceId conversion(TensorId numbers) const {
+    InstanceId reader;
+    for (InstanceId i : program_.instances.ids())
+      for (TensorId input : program_.instances[i].inputs)
+        if (program_.root(input).tensor == numbers) {
+          if (reader) return {};
+          reader = i;
+        }
+    if (!reader || std::ranges::any_of(program_.outputs, [&](TensorId o) { return program_.root(o).tensor == numbers; }))
+      return {};
+    const Instance& instance = program_.instances[reader];
+    if (!instance.is<Instance::KernelCall>() || !has_pattern(context_.step(instance.step), "cast")) return {};
+    const TensorId made = instance.outputs[0];
+    const Tensor &from = program_.tensors[numbers], &to = program_.tensors[made];
+    const bool narrow = to.spec.dtype == DType::bfloat16 || to.spec.dtype == DType::float16;
+    const bool whole = instance.inputs[0] == numbers && instance.lane == from.lane && to.lane == from.lane;
+    return narrow && whole && program_.planned(made) && to.writers.size() == 1 && to.spec.plain() &&
+                   to.spec.dims == from.spec.dims
+               ? reader
+               : InstanceId();
+  }
+
+  /// Makes `i` bring bytes. Looks up their numbers in place of the kernel that converts them, if there is one: the bytes take the numbers' place. Else
+  /// bytes get a tensor of theirs.
+  Result<std::optional<Instance>> fetched(InstanceId i) {
+    const TensorId numbers = program_.instances[i].outputs[0];
+    if (const InstanceId converts = conversion(numbers)) {
+      Tensor& tensor = program_.tensors[numbers];
+      tensor.spec = plain_tensor(DType::uint8, tensor.spec.dims);
+      bring_bytes(i, numbers);
+      Instance& instance = program_.instances[converts];
+      SHEAF_ASSIGN(instance.work, look_up(instance.lane, numbers, instance.outputs[0]));
+      return std::optional<Instance>();
+    }
+    const TensorId bytes = program_.tensors.next();
     const Tensor& target = program_.tensors[numbers];
-    Tensor brought{plain_tensor(DType::uint8, target.spec.dims), target.name, target.lane, Tensor::Planned{}, {i}};
-    SHEAF_ASSIGN(auto prepared, context_.devices.device(instance.lane).prepare_numbers(brought.spec, target.spec, numbers_));
+    program_.tensors.push_back(
+        {plain_tensor(DType::uint8, target.spec.dims), target.name, target.lane, Tensor::Planned{}, {i}});
+    bring_bytes(i, bytes);
+    const Instance& instance = program_.instances[i];
+    Instance follower;
+    follower.step = instance.step;
+    follower.replica = instance.replica;
+    follower.entry = instance.entry;
+    follower.lane = instance.lane;
+    SHEAF_ASSIGN(follower.work, look_up(instance.lane, bytes, numbers));
+    follower.inputs = {bytes};
+    follower.outputs = {numbers};
+    return std::optional<Instance>(std::move(follower));
+  }
+
+  /// Makes the copy `i` one of bytes, to all of `bytes`.
+  void bring_bytes(InstanceId i, TensorId bytes) {
+    Instance& instance = program_.instances[i];
     auto& copy = std::get<Instance::Copy>(instance.work);
     for (size_t* size : {&copy.shape.row_bytes, &copy.shape.source_pitch, &copy.shape.target_pitch, &copy.source_offset})
       *size /= kFactor;
     copy.placeable = false;
     instance.outputs = {bytes};
-    Instance look_up;
-    look_up.step = instance.step;
-    look_up.replica = instance.replica;
-    look_up.entry = instance.entry;
-    look_up.lane = instance.lane;
+  }
+
+  Result<Instance::Work> look_up(LaneId lane, TensorId bytes, TensorId numbers) {
+    const Tensor &from = program_.tensors[bytes], &to = program_.tensors[numbers];
+    SHEAF_ASSIGN(auto prepared, context_.devices.device(lane).prepare_numbers(from.spec, to.spec, numbers_));
     Instance::Reorder work;
     work.executable = std::move(prepared.executable);
     work.scratch_bytes = prepared.scratch_bytes;
     work.implementation = "bytes to numbers";
-    work.reason = "'" + target.name + "' are bytes, which cross the bus as such: a quarter of what float32 takes";
-    look_up.work = std::move(work);
-    look_up.inputs = {bytes};
-    look_up.outputs = {numbers};
-    program_.tensors.push_back(std::move(brought));
-    return Result<Instance>(std::move(look_up));
+    work.reason = "'" + from.name + "' are bytes, which cross the bus as such: a quarter of what float32 takes";
+    if (to.spec.dtype != DType::float32) work.reason += "; their numbers are rounded as they are looked up";
+    return Instance::Work(std::move(work));
   }
 
   BoundProgram& program_;

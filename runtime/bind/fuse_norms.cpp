@@ -1,6 +1,6 @@
 #include "runtime/bind/fuse_norms.h"
 
-#include "runtime/plan/op_list.h"
+#include "runtime/plan/pattern.h"
 
 #include <algorithm>
 #include <string_view>
@@ -9,11 +9,6 @@ namespace sheaf {
 namespace {
 
 const Step& step_of(const Program& program, StepId id) { return program.steps[id.index()]; }
-
-bool has_pattern(const Step& step, std::string_view pattern) {
-  const auto found = step.attributes.find("pattern");
-  return step.op == Op::kernel && found != step.attributes.end() && found->is_string() && found->get<std::string>() == pattern;
-}
 
 void take_in(Step& step, const Step& other) {
   if (!other.layer.empty() && other.layer != step.layer) step.fused.push_back(other.layer);

@@ -99,14 +99,14 @@ void check_pattern(StepCheck& check) {
   const auto found = check.step().attributes.find("pattern");
   if (found == check.step().attributes.end()) return;
   const std::string pattern = found->is_string() ? found->get<std::string>() : "";
-  const size_t inputs = pattern == "relu"                                     ? 1
+  const size_t inputs = pattern == "relu" || pattern == "cast"                ? 1
                         : pattern == "add_relu" || pattern == "relu_backward" ? 2
                         : pattern == "add_relu_backward"                      ? 3
                                                                               : 0;
   bool good = inputs > 0 && check.step().inputs.size() == inputs && check.step().outputs.size() == 1;
   for (size_t i = 0; good && i < inputs; ++i) good = check.input(i).shape == check.output(0).shape;
   if (!good)
-    check.fail("'pattern' must be relu, add_relu, relu_backward or add_relu_backward, of operands that have one shape");
+    check.fail("'pattern' must be relu, add_relu, relu_backward, add_relu_backward or cast, of operands that have one shape");
 }
 
 /// `narrow`: another kernel of as many extents that goes element by element, and a float32 operand that it takes as bf16 or f16.

@@ -1,5 +1,6 @@
 #include "runtime/cuda/channel_sums.h"
 
+#include "runtime/cuda/planes.h"
 #include "runtime/cuda/vector_norm.h"
 
 #include <algorithm>
@@ -74,10 +75,23 @@ void add_vector_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, const 
 /// Whether sums of x alone go by vectors of 16 bytes: operands begin at multiples of that.
 bool fill_vectors(uint64_t channels, DType dtype) { return channels % (16 / size_of(dtype)) == 0; }
 
+void add_plane_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& pass, const BatchNormCall& norm,
+                    size_t& scratch_bytes) {
+  const auto channels = uint64_t(norm.dims[1]), parts = plane_parts(norm);
+  const MemoryRef partial = take_scratch(scratch_bytes, size_t(parts * channels) * 2 * sizeof(float));
+  if (!kernels) return;
+  const PlaneSums of = pass.mode == kSum       ? PlaneSums::values
+                       : pass.mode == kSquares ? PlaneSums::squares
+                                               : PlaneSums::gradients;
+  calls.push_back(plane_sums_call(*kernels, of, norm, partial));
+  calls.push_back(finish_call(*kernels, pass, partial, parts, channels));
+}
+
 void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& pass, const BatchNormCall& norm,
               size_t& scratch_bytes) {
   const std::string suffix = kernel_suffix(norm.dtype);
   require(!suffix.empty(), "sums by channel are of floating-point numbers");
+  if (goes_by_planes(norm)) return add_plane_sums(calls, kernels, pass, norm, scratch_bytes);
   const Shape shape = shape_of(norm.dims, norm.channels_last);
   if (pass.mode == kSum && shape.last && fill_vectors(shape.channels, norm.dtype))
     return add_vector_sums(calls, kernels, pass, norm, shape, scratch_bytes);
@@ -120,6 +134,41 @@ KernelCall shift_call(OwnKernels& kernels, MemoryRef to, MemoryRef from, MemoryR
                        .address(bias)
                        .value(uint64_t(channels))
                        .value(sign));
+}
+
+KernelCall normalize_call(OwnKernels& kernels, const BatchNormCall& norm, const Shape& shape) {
+  const uint64_t elements = shape.values() * shape.channels;
+  return std::move(
+      KernelCall(own_kernel(kernels, kFile, "normalize_" + kernel_suffix(norm.dtype)), blocks_of(elements, kernels), kThreads)
+          .address(norm.y)
+          .address(norm.mask)
+          .address(norm.x)
+          .address(norm.residual)
+          .address(norm.mean)
+          .address(norm.var)
+          .address(norm.weight)
+          .address(norm.bias)
+          .value(norm.eps)
+          .value(int32_t(norm.relu))
+          .value(shape));
+}
+
+KernelCall normalize_backward_call(OwnKernels& kernels, const BatchNormCall& norm, const Shape& shape) {
+  const uint64_t elements = shape.values() * shape.channels;
+  return std::move(KernelCall(own_kernel(kernels, kFile, "normalize_backward_" + kernel_suffix(norm.dtype)),
+                              blocks_of(elements, kernels), kThreads)
+                       .address(norm.dx)
+                       .address(norm.gradient)
+                       .address(norm.x)
+                       .address(norm.dy)
+                       .address(norm.mask)
+                       .address(norm.mean)
+                       .address(norm.var)
+                       .address(norm.weight)
+                       .address(norm.dbias)
+                       .address(norm.dweight)
+                       .value(norm.eps)
+                       .value(shape));
 }
 
 }  // namespace
@@ -182,19 +231,7 @@ NormWork add_batch_norm_train(std::vector<KernelCall>& calls, OwnKernels* kernel
   const bool biased = norm.x_bias.buffer != MemoryRef::kNone;
   const NormWork work{biased ? 6 : 5, 2 * double(elements * size_of(norm.dtype))};
   if (!kernels || elements == 0) return work;
-  calls.push_back(
-      KernelCall(own_kernel(*kernels, kFile, "normalize_" + kernel_suffix(norm.dtype)), blocks_of(elements, *kernels), kThreads)
-          .address(norm.y)
-          .address(norm.mask)
-          .address(norm.x)
-          .address(norm.residual)
-          .address(norm.mean)
-          .address(norm.var)
-          .address(norm.weight)
-          .address(norm.bias)
-          .value(norm.eps)
-          .value(int32_t(norm.relu))
-          .value(shape));
+  calls.push_back(goes_by_planes(norm) ? normalize_planes_call(*kernels, norm) : normalize_call(*kernels, norm, shape));
   if (biased) calls.push_back(shift_call(*kernels, norm.mean, norm.mean, norm.x_bias, norm.dims[1], 1));
   return work;
 }
@@ -234,20 +271,7 @@ NormWork add_batch_norm_backward(std::vector<KernelCall>& calls, OwnKernels* ker
   const uint64_t elements = shape.values() * shape.channels;
   const NormWork work{3, 2 * double(elements * size_of(norm.dtype))};
   if (!kernels || elements == 0) return work;
-  calls.push_back(KernelCall(own_kernel(*kernels, kFile, "normalize_backward_" + kernel_suffix(norm.dtype)),
-                             blocks_of(elements, *kernels), kThreads)
-                      .address(norm.dx)
-                      .address(norm.gradient)
-                      .address(norm.x)
-                      .address(norm.dy)
-                      .address(norm.mask)
-                      .address(norm.mean)
-                      .address(norm.var)
-                      .address(norm.weight)
-                      .address(norm.dbias)
-                      .address(norm.dweight)
-                      .value(norm.eps)
-                      .value(shape));
+  calls.push_back(goes_by_planes(norm) ? slope_planes_call(*kernels, norm) : normalize_backward_call(*kernels, norm, shape));
   return work;
 }
 

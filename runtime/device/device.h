@@ -197,8 +197,8 @@ class Device {
   virtual Result<std::vector<Prepared>> prepare_collective(const CollectiveRequest& request, std::span<Device* const> members) {
     return std::vector<Prepared>{};
   }
-  /// An operation that makes plain `bytes` the numbers that they stand for, in float32: `numbers` are those of each byte, 256 for each
-  /// index of the second dimension, at most three, or for all.
+  /// An operation that makes plain `bytes` the numbers that they stand for, in float32, or rounded to bf16 or f16: `numbers` are those of each
+  /// byte, 256 for each index of the second dimension, at most three, or for all.
   virtual Result<Prepared> prepare_numbers(const TensorSpec& bytes, const TensorSpec& to, std::span<const float> numbers) {
     return Error("this device looks up no numbers");
   }

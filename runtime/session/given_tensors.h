@@ -3,8 +3,10 @@
 
 #include "sheaf/model.h"
 
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +34,19 @@ Result<std::vector<GivenTensor>> in_order(std::string_view what, std::span<const
 
 /// The number of rows in `given`, in the order of `values`: from the first whose sizes depend on the batch; none if none does.
 std::optional<int64_t> rows_of(std::span<const ValueInfo> values, std::span<const GivenTensor> given);
+
+/// Notes in `inputs` which of those in `bytes` a binding takes as bytes: it takes input i as dtype(i). `whole`: it is the whole
+/// batch's, the first one. Error: another size's takes other data than the whole batch's.
+template <typename DtypeOf>
+Result<void> take_bytes(std::vector<ValueInfo>& inputs, const std::map<std::string, ByteNumbers>& bytes, bool whole,
+                        DtypeOf dtype) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!bytes.contains(inputs[i].name) || dtype(i) == inputs[i].dtype) continue;
+    if (!whole) return Error("internal error: batches of other sizes take '" + inputs[i].name + "' as other data");
+    inputs[i].dtype = dtype(i);
+  }
+  return {};
+}
 
 /// The address of `tensor`, which is `value` and must have `shape`. Errors: it has another dtype or shape; it has elements but
 /// no address.

@@ -25,6 +25,7 @@ struct Session::State {
       : model(std::move(its)),
         devices(std::move(list)),
         options(std::move(how)),
+        inputs(model->inputs),
         bound("session", {batch, options.lengths}, kMostSizes) {
     if (!options.arenas) options.arenas = make_arena_pool();  // runs of different sizes take turns
   }
@@ -32,6 +33,7 @@ struct Session::State {
   std::shared_ptr<ModelState> model;
   std::shared_ptr<const DeviceSet> devices;
   BindOptions options;
+  std::vector<ValueInfo> inputs;
   BoundSizes<BoundPlan> bound;
 
   /// Bound to this size, now if it wasn't before.
@@ -61,6 +63,8 @@ struct Session::State {
       program = &made.sized->infer;
     }
     SHEAF_ASSIGN(made.binding, model->bind(*program, devices, size.rows, options, 0, made.sized.get()));
+    const bool whole = size == BoundSize{bound.batch(), bound.lengths()};
+    SHEAF_TRY(take_bytes(inputs, options.bytes, whole, [&](size_t i) { return made.binding->inputs()[i].dtype; }));
     return Result<BoundPlan>(std::move(made));
   }
 };
@@ -71,6 +75,7 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 int64_t Session::batch() const { return state_->bound.batch(); }
+const std::vector<ValueInfo>& Session::inputs() const { return state_->inputs; }
 const Binding& Session::binding() const { return *state_->bound.whole().binding; }
 const std::vector<int64_t>& Session::input_shape(size_t index) const { return binding().inputs()[index].dims; }
 const std::vector<int64_t>& Session::output_shape(size_t index) const { return binding().outputs()[index].dims; }
@@ -108,7 +113,7 @@ Result<void> Session::run(std::span<const TensorView> inputs, std::span<const Mu
   SHEAF_ASSIGN(auto* binding, state_->binding_for(given));
   std::vector<const void*> in;
   for (size_t i = 0; i < model.inputs.size(); ++i) {
-    SHEAF_ASSIGN(auto buffer, buffer_of("input", model.inputs[i], binding->inputs()[i].dims, given[i]));
+    SHEAF_ASSIGN(auto buffer, buffer_of("input", state_->inputs[i], binding->inputs()[i].dims, given[i]));
     in.push_back(buffer);
   }
   SHEAF_ASSIGN(given, in_order("output", model.outputs, given_tensors(outputs)));

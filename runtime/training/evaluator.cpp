@@ -18,8 +18,8 @@ Pointer address_of(const HostTensor& tensor) {
 
 }  // namespace
 
-Result<Evaluator> Evaluator::make(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& data,
-                                  const LossSection& loss, int64_t batch_size, const BindOptions& options) {
+Result<Evaluator> Evaluator::make(const Model& model, std::shared_ptr<const DeviceSet> devices, Dataset& data,
+                                  const LossSection& loss, int64_t batch_size, BindOptions options) {
   Evaluator evaluator(data, loss, std::min(batch_size, data.rows()));
   const auto place = [&](const std::string& name) -> Result<size_t> {
     for (size_t i = 0; i < data.values().size(); ++i) {
@@ -36,10 +36,21 @@ Result<Evaluator> Evaluator::make(const Model& model, std::shared_ptr<const Devi
     SHEAF_ASSIGN(auto found, place(input.name));
     evaluator.loss_places_.push_back(found);
   }
+  options.bytes.clear();
+  for (const size_t at : evaluator.input_places_) {
+    const bool compared =
+        std::ranges::find(evaluator.loss_places_, at) != evaluator.loss_places_.end();  // on the host, as numbers
+    if (auto numbers = data.source(at).numbers(); !numbers.empty() && !compared)
+      options.bytes.emplace(data.values()[at].name, std::move(numbers));
+  }
   SHEAF_ASSIGN(evaluator.whole_, evaluator.bind(model, devices, evaluator.batch_size_, options));
   if (const int64_t rest = data.rows() % evaluator.batch_size_; rest > 0) {
     SHEAF_ASSIGN(evaluator.rest_, evaluator.bind(model, devices, rest, options));
   }
+  std::vector<ValueInfo> taken = data.values();
+  for (size_t i = 0; i < evaluator.input_places_.size(); ++i)
+    taken[evaluator.input_places_[i]].dtype = evaluator.whole_->session.inputs()[i].dtype;
+  data.give_bytes(taken);
   return evaluator;
 }
 

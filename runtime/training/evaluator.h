@@ -14,9 +14,9 @@ namespace sheaf {
 class Evaluator {
  public:
   /// Binds the model to `batch_size` rows, and to the leftover ones. `data` has training_values(plan) and must outlive
-  /// the evaluator. Errors: those of Model::bind.
-  static Result<Evaluator> make(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& data,
-                                const LossSection& loss, int64_t batch_size, const BindOptions& options);
+  /// the evaluator; it gives bytes from here on where the model takes them (BindOptions::bytes). Errors: those of Model::bind.
+  static Result<Evaluator> make(const Model& model, std::shared_ptr<const DeviceSet> devices, Dataset& data,
+                                const LossSection& loss, int64_t batch_size, BindOptions options);
 
   /// Runs all rows with the current weights; threads read ahead. None: `stopped` became true meanwhile. Errors: those of
   /// Session::run and BatchLoader.

@@ -14,12 +14,7 @@ namespace sheaf {
 Result<BatchStep*> Trainer::State::step_of(int64_t rows) {
   return bound.of({rows}, [&](const BoundSize&) -> Result<BatchStep> {
     SHEAF_ASSIGN(auto step, BatchStep::bind(*model.state(), devices, rows, options, inputs, settings));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!options.bytes.contains(inputs[i].name) || step.dtype(i) == inputs[i].dtype) continue;
-      if (rows != bound.batch())
-        return Error("internal error: batches of other sizes take '" + inputs[i].name + "' as other data");
-      inputs[i].dtype = step.dtype(i);
-    }
+    SHEAF_TRY(take_bytes(inputs, options.bytes, rows == bound.batch(), [&](size_t i) { return step.dtype(i); }));
     return Result<BatchStep>(std::move(step));
   });
 }

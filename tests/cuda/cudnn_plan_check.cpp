@@ -1,5 +1,5 @@
 // Binds every program of plans to an absent GPU, as far as that goes, and shows what computes each library operation.
-//   cudnn_plan_check --batch N --devices N [--fast] PLAN...
+//   cudnn_plan_check --batch N --devices N [--fast] [--device-model NAME] PLAN...
 // Exits with 1 if an operation has no engine, with 77 if cuDNN is missing. It needs a driver that cuDNN can build plans with: a
 // GPU's, or the one that make_mock_driver.sh makes.
 #include "runtime/check/reader.h"
@@ -24,6 +24,7 @@ struct Request {
   int64_t batch = 0;
   int devices = 0;
   bool fast = false;
+  const cuda::GpuModel* model = &cuda::gpu_models().front();
 };
 
 /// One line per operation; identical ones of other replicas are left out.
@@ -51,8 +52,8 @@ int count_failures(const Plan& plan, const std::string& name, const DeviceSet& d
                                                              {"forward", &plan.forward},       {"backward", &plan.backward}};
   for (const auto& [kind, program] : programs) {
     if (program->steps.empty()) continue;
-    std::printf("%s %s, batch %lld, %d device(s)%s\n", name.c_str(), kind, static_cast<long long>(request.batch),
-                request.devices, request.fast ? ", fast" : "");
+    std::printf("%s %s, batch %lld, %d device(s) %s%s\n", name.c_str(), kind, static_cast<long long>(request.batch),
+                request.devices, request.model->key, request.fast ? ", fast" : "");
     BindOptions options;
     options.fast_numerics = request.fast;
     const auto planned = plan_program(plan, *program, devices, request.batch, options);
@@ -79,13 +80,14 @@ int main(int count, char** arguments) {
     if (argument == "--fast") request.fast = true;
     else if (argument == "--batch" && i + 1 < count) request.batch = std::atoll(arguments[++i]);
     else if (argument == "--devices" && i + 1 < count) request.devices = std::atoi(arguments[++i]);
+    else if (argument == "--device-model" && i + 1 < count) request.model = cuda::find_gpu_model(arguments[++i]);
     else files.emplace_back(argument);
   }
-  if (files.empty() || request.batch < 1 || request.devices < 1) {
-    std::fputs("usage: cudnn_plan_check --batch N --devices N [--fast] PLAN...\n", stderr);
+  if (files.empty() || request.batch < 1 || request.devices < 1 || !request.model) {
+    std::fputs("usage: cudnn_plan_check --batch N --devices N [--fast] [--device-model NAME] PLAN...\n", stderr);
     return 2;
   }
-  if (const std::string& why = cuda::planning_library(cuda::gpu_models().front()).no_engines; !why.empty()) {
+  if (const std::string& why = cuda::planning_library(*request.model).no_engines; !why.empty()) {
     std::puts(why.c_str());
     return cuda::Cudnn::version().empty() ? 77 : 1;
   }
@@ -93,7 +95,7 @@ int main(int count, char** arguments) {
   std::vector<std::shared_ptr<Device>> gpus;
   for (int k = 0; k < request.devices; ++k) {
     names.push_back("cuda:" + std::to_string(k));
-    gpus.push_back(cuda::planned_device(k, "planned"));
+    gpus.push_back(cuda::planned_device(k, "planned", request.model->key));
   }
   const DeviceSet devices(cpu_device(), std::move(gpus), names, 1);
   int failures = 0;

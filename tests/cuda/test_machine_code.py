@@ -14,25 +14,26 @@ from machine_code import NEEDED, assembled, entries, in_flight
 
 SOURCE = Path(__file__).resolve().parents[2]
 # Threads of a block, and kernels, by file.
-FILES = {"norm": (512, 12), "norm_gradient": (512, 12), "pooling": (256, 36), "activation": (256, 3), "convert": (256, 8)}
+FILES = {"norm": (512, 12), "norm_gradient": (512, 12), "pooling": (256, 36), "activation": (256, 3), "convert": (256, 8), "planes": (256, 15)}
 HAVE_TAILS = ("activation", "convert")
 
 
 def main():
     ptxas, folder = sys.argv[1], Path(sys.argv[2])
-    fewest = int(re.search(r"kMostParts = (\d+);", (SOURCE / "runtime/cuda/vector_norm.cpp").read_text())[1])
     bad = []
     with tempfile.TemporaryDirectory() as scratch:
         for file, (block, kernels) in FILES.items():
             path = folder / f"{file}.ptx"
             text = path.read_text()
+            launches = SOURCE / "runtime/cuda" / ("planes.cpp" if file == "planes" else "vector_norm.cpp")
+            fewest = int(re.search(r"kMostParts = (\d+)[,;]", launches.read_text())[1])
             bodies = entries(text)
             assert len(bodies) == kernels, bodies.keys()
             for arch in (80, 90):
                 used = assembled(ptxas, path, arch, scratch)
                 assert used.keys() == bodies.keys(), (used, bodies.keys())
                 for name, (count, spilled) in used.items():
-                    sums = re.search("_(squares|sums|at_once)_", name)
+                    sums = re.search("_(squares|sums|gradients|at_once)_", name)
                     flying = in_flight(bodies[name], count, block, most_blocks=fewest if sums else None)
                     narrow = re.findall(r"(?:ld|st)\.global\.\w16", bodies[name])
                     print(f"{name} sm_{arch}: {count} registers, {spilled} bytes spilled, {flying / 1e6:.1f} MB on their way")

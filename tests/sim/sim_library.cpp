@@ -207,7 +207,8 @@ Result<Prepared> SimLibrary::prepare_numbers(const PrepareRequest& request) {
   auto body = std::make_shared<Body>();
   const TensorSpec &from = request.inputs[0], &to = request.outputs[0];
   body->inputs.push_back({from, from, {}, {}, {}, {}});
-  body->outputs.push_back({to, to, {}, {}, {}, {}});
+  body->outputs.push_back({to, plain_tensor(DType::float32, to.dims), {}, {}, {}, {}});
+  SHEAF_TRY(body->outputs[0].prepare(false));
   body->executable = std::make_unique<NumbersOfBytes>(from.dims, request.numbers);
   Prepared prepared;
   prepared.inputs = {from};

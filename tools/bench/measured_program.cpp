@@ -26,7 +26,7 @@ Result<MeasuredProgram> MeasuredProgram::bind(const Model& model, std::shared_pt
 
 Result<void> MeasuredProgram::load(const Model& model, const MeasuredProgramRequest& request) {
   const auto ranges = random_ranges(*model.plan());
-  const std::vector<ValueInfo>& values = trainer_ ? trainer_->inputs() : model.inputs();
+  const std::vector<ValueInfo>& values = trainer_ ? trainer_->inputs() : session_->inputs();
   auto sources = request.sources;
   for (size_t i = 0; i < values.size(); ++i) {
     const ValueInfo& value = values[i];

@@ -107,8 +107,8 @@ void deterministic_option(OptionParser& parser) {
 void bytes_option(OptionParser& parser) {
   parser.option(
       "--bytes", "NAME[,NAME]",
-      "inputs of a training step whose data are bytes, as pictures' are: on GPUs they cross the bus as such, as `sheaf train` "
-      "does by itself");
+      "inputs whose data are bytes, as pictures' are: on GPUs they cross the bus as such; `sheaf train`, `eval` and `run` see "
+      "for themselves what are bytes");
 }
 
 void deadline_option(OptionParser& parser) {

@@ -49,7 +49,7 @@ Result<void> run(const Options& options, const RowsRequest& request, const Lengt
   SHEAF_ASSIGN(auto devices, open_devices(request.devices));
   SHEAF_TRY(options.has("--weights") ? load_weights(model, options.value("--weights"))
                                      : model.initialise_parameters(request.seed));
-  SHEAF_ASSIGN(const auto inputs,
+  SHEAF_ASSIGN(auto inputs,
                Dataset::open(model.inputs(), request.sources, request.seed, random_ranges(*model.plan()), report_warning));
   rows.batch_size = request.batch_size;
   rows.bind = request.bind;

@@ -84,7 +84,7 @@ class BatchRunner {
 
 }  // namespace
 
-Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& inputs,
+Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<const DeviceSet> devices, Dataset& inputs,
                                          const RowsOptions& options) {
   // If nothing has rows, any batch will do.
   const int64_t rows = inputs.has_rows() ? inputs.rows() : std::max<int64_t>(1, options.batch_size);
@@ -92,17 +92,20 @@ Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<con
   const int64_t whole_batches = batch > 0 ? rows / batch : 0;
   const int64_t rest = batch > 0 ? rows % batch : 0;
 
+  BindOptions bind = options.bind;
+  bind.bytes = inputs.numbers();
   std::optional<BatchRunner> whole, last;
   if (whole_batches > 0) {
-    SHEAF_ASSIGN(auto session, model.bind(devices, batch, options.bind));
+    SHEAF_ASSIGN(auto session, model.bind(devices, batch, bind));
     whole.emplace(model, std::move(session));
   }
   if (rest > 0 || whole_batches == 0) {
-    SHEAF_ASSIGN(auto session, model.bind(devices, rest, options.bind));
+    SHEAF_ASSIGN(auto session, model.bind(devices, rest, bind));
     last.emplace(model, std::move(session));
   }
   const Session& any = whole ? whole->session() : last->session();
   SHEAF_TRY(check_inputs(model, inputs, any));
+  inputs.give_bytes(any.inputs());
 
   std::vector<HostTensor> outputs;
   for (size_t i = 0; i < model.outputs().size(); ++i) {

@@ -20,8 +20,9 @@ struct RowsOptions {
 /// Runs `model` on all rows of `inputs`, whose values are model.inputs(), and which are read a batch ahead, and returns its
 /// outputs, each concatenated along the dimension that depends on the batch. Errors: an input whose shape or dtype isn't the
 /// model's, several batches if an output has no dimension to concatenate along, and those of binding, reading and running.
-/// Without a batched input there is one batch of `batch_size` rows, or of one.
-Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<const DeviceSet> devices, const Dataset& inputs,
+/// Without a batched input there is one batch of `batch_size` rows, or of one. `inputs` gives bytes from here on where the model
+/// takes them (BindOptions::bytes).
+Result<std::vector<HostTensor>> run_rows(const Model& model, std::shared_ptr<const DeviceSet> devices, Dataset& inputs,
                                          const RowsOptions& options);
 
 }  // namespace sheaf

@@ -46,7 +46,7 @@ Result<void> evaluate(const Options& options, const RowsRequest& request) {
     report_warning({Severity::warning, {}, "without --weights the model has initial weights, drawn from --seed", {}, {}});
     SHEAF_TRY(model.initialise_parameters(request.seed));
   }
-  SHEAF_ASSIGN(const Dataset data, open_rows(model, loss, "--data", request.sources, request.seed));
+  SHEAF_ASSIGN(Dataset data, open_rows(model, loss, "--data", request.sources, request.seed));
   SHEAF_ASSIGN(auto evaluator, Evaluator::make(model, std::make_shared<const DeviceSet>(std::move(devices)), data, loss,
                                                request.batch_size, request.bind));
   evaluator.set_trace(opened);

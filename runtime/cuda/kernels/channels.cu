@@ -1,5 +1,5 @@
-// Sums over all of a tensor but its channels, in an order that depends on the sizes alone, and batch norm by them where norm.cu
-// doesn't do it: in the plain format, or with a number of channels that fills no vectors.
+// Sums over all of a tensor but its channels, in an order that depends on the sizes alone, and batch norm by them where neither norm.cu nor
+// planes.cu does it: with a number of channels, or in the plain format of positions, that fills no vectors.
 #include "element.cuh"
 
 namespace {
@@ -74,11 +74,7 @@ __device__ void sum_channels(float2* sums, const Element* x, const Element* dy, 
 /// Block (tile, part): `width` vectors of channels, a power of two.
 template <typename Element>
 __device__ void sum_vectors(float2* sums, const Element* x, Index values, Index channels, unsigned width, Index stretch) {
-  constexpr int kLanes = 16 / sizeof(Element);
-  union Lanes {
-    uint4 vector;
-    Element element[kLanes];
-  };
+  constexpr int kLanes = Lanes<Element>::kCount;
   __shared__ float partial[kLanes][256];
   const unsigned thread = threadIdx.x, row = thread / width, height = 256 / width;
   const Index vectors = channels / kLanes, column = static_cast<Index>(blockIdx.x) * width + thread % width;
@@ -91,7 +87,7 @@ __device__ void sum_vectors(float2* sums, const Element* x, Index values, Index 
     from += vectors * row;
     unsigned j = row;
     for (; j + 3 * height < count; j += 4 * height, from += 4 * apart) {
-      Lanes four[4];
+      Lanes<Element> four[4];
 #pragma unroll
       for (int k = 0; k < 4; ++k) four[k].vector = from[k * apart];
 #pragma unroll
@@ -101,7 +97,7 @@ __device__ void sum_vectors(float2* sums, const Element* x, Index values, Index 
       }
     }
     for (; j < count; j += height, from += apart) {
-      Lanes one;
+      Lanes<Element> one;
       one.vector = *from;
 #pragma unroll
       for (int lane = 0; lane < kLanes; ++lane) sum[lane] += widened(one.element[lane]);

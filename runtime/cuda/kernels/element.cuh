@@ -36,6 +36,14 @@ __device__ inline Float16 rounded<Float16>(float x) {
   return narrow;
 }
 
+/// Neighbouring elements that one access of 16 bytes reads or writes.
+template <typename Element>
+union Lanes {
+  static constexpr unsigned kCount = 16 / sizeof(Element);
+  uint4 vector;
+  Element element[kCount];
+};
+
 /// Whether the operation must do nothing, because one before it has failed.
 __device__ inline bool held_back(const int* guard) { return guard != nullptr && *guard != 0; }
 

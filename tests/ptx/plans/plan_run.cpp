@@ -57,7 +57,7 @@ class GivenMemory final : public Memory {
   std::vector<Range> ranges_;
 };
 
-/// How far results may differ: other orders of sums, other approximations. Relative to the largest of the output.
+/// How far results may differ: other orders of sums, other approximations. Relative to `scale()`.
 double tolerance(DType dtype) {
   switch (dtype) {
     case DType::float32: return 1e-5;
@@ -67,20 +67,34 @@ double tolerance(DType dtype) {
   }
 }
 
+double largest(const Buffers& buffers, size_t i, int64_t elements) {
+  double most = 0;
+  for (int64_t e = 0; e < elements; ++e)
+    if (const double value = std::fabs(buffers.value(i, e)); std::isfinite(value)) most = std::max(most, value);
+  return most;
+}
+
+/// How large the numbers are of which output i is made: as its largest element. A single number may be a sum that is smaller than its terms.
+double scale(const PlanKernel& kernel, const Buffers& expected, size_t i) {
+  double most = largest(expected, i, kernel.elements[i]);
+  if (kernel.elements[i] > 1) return most;
+  for (size_t input = 0; input < kernel.inputs; ++input)
+    if (kernel.dtypes[input] == kernel.dtypes[i]) most = std::max(most, largest(expected, input, kernel.elements[input]));
+  return most;
+}
+
 /// `given`: in place, unwritten elements are the input's, so they don't count.
 std::string compare(const PlanKernel& kernel, const Buffers& expected, const Buffers& got, const Buffers* given = nullptr) {
   for (size_t i = kernel.inputs; i < kernel.dtypes.size(); ++i) {
     if (std::memcmp(expected.data(i), got.data(i), got.bytes(i)) == 0) continue;
-    double largest = 0;
-    for (int64_t e = 0; e < kernel.elements[i]; ++e)
-      if (const double want = std::fabs(expected.value(i, e)); std::isfinite(want)) largest = std::max(largest, want);
+    const double most = scale(kernel, expected, i);
     for (int64_t e = 0; e < kernel.elements[i]; ++e) {
       const double want = expected.value(i, e), have = got.value(i, e), unwritten = given ? given->value(i, e) : 0;
       if (given && std::memcmp(&want, &unwritten, sizeof want) == 0) continue;
-      if (want == have || (want != want && have != have) || std::fabs(want - have) <= tolerance(kernel.dtypes[i]) * largest)
+      if (want == have || (want != want && have != have) || std::fabs(want - have) <= tolerance(kernel.dtypes[i]) * most)
         continue;
       return "output " + std::to_string(i - kernel.inputs) + "[" + std::to_string(e) + "] is " + std::to_string(have) +
-             ", not " + std::to_string(want) + " (largest " + std::to_string(largest) + ")";
+             ", not " + std::to_string(want) + " (of numbers up to " + std::to_string(most) + ")";
     }
   }
   return {};

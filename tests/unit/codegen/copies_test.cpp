@@ -93,6 +93,48 @@ TEST(Copy, PermutationsOfEachWidth) {
   }
 }
 
+TEST(Copy, AGPUTransposesSquaresWhoseRowsBeginAtVectors) {
+  struct Case {
+    Dims dims, order;
+    DType dtype;
+    int64_t side;  ///< of a square that is an item of the range; 1: an element is
+  };
+  std::vector<Case> cases{{{3, 32, 24}, {0, 2, 1}, DType::bfloat16, 8}, {{2, 8, 4, 16}, {0, 2, 3, 1}, DType::bfloat16, 8},
+                          {{3, 12, 20}, {0, 2, 1}, DType::float32, 4},  {{3, 6, 10}, {0, 2, 1}, DType::int64, 2},
+                          {{3, 12, 24}, {0, 2, 1}, DType::bfloat16, 1},  // 12 rows are no whole squares
+                          {{3, 32, 32}, {0, 2, 1}, DType::uint8, 1}};    // registers
+  LoadedKernels kernels;
+  std::vector<KernelUse> uses;
+  for (const Case& c : cases) {
+    auto spec = permute_copy(c.dtype, shape_of(c.dims, 0), c.order);
+    ASSERT_TRUE(spec) << to_string(spec.error());
+    auto use = kernels.module.add_copy(*spec);
+    ASSERT_TRUE(use) << to_string(use.error());
+    const int64_t elements = count_of(c.dims), one = c.dims[0];
+    const int64_t items = *evaluate(use->gpu_work, [&](const std::string&) { return &one; });
+    if (c.side > 1) EXPECT_EQ(items, elements / (c.side * c.side)) << c.dims[2];
+    else EXPECT_GE(items, elements) << c.dims[2];
+    uses.push_back(*use);
+  }
+  ASSERT_NO_FATAL_FAILURE(kernels.load());
+  auto check = [&](auto type, size_t k) {
+    using T = decltype(type);
+    auto x = iota<T>(count_of(cases[k].dims));
+    auto expected = permuted(x, cases[k].dims, cases[k].order);
+    std::vector<T> y(x.size());
+    kernels.run(uses[k], {x.data(), y.data()}, {{"batch", cases[k].dims[0]}}, 3, [&] {
+      ASSERT_EQ(y, expected) << "case " << k;
+      std::fill(y.begin(), y.end(), T{});
+    });
+  };
+  for (size_t k = 0; k < cases.size(); ++k) {
+    if (size_of(cases[k].dtype) == 8) check(int64_t{}, k);
+    if (size_of(cases[k].dtype) == 4) check(float{}, k);
+    if (size_of(cases[k].dtype) == 2) check(uint16_t{}, k);
+    if (size_of(cases[k].dtype) == 1) check(uint8_t{}, k);
+  }
+}
+
 TEST(Copy, SlicesAndSelections) {
   LoadedKernels kernels;
   Shape x_shape{batch(), 9, 6};

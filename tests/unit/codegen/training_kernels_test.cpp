@@ -2,6 +2,7 @@
 #include "tests/unit/codegen/loaded_kernels.h"
 
 #include <limits>
+#include <numeric>
 
 namespace sheaf::kernels {
 namespace {
@@ -15,22 +16,33 @@ TEST(Pad, AlongEachDimensionAndForEachWidth) {
     Extent begin, size;
     size_t first, count;
     DType dtype = DType::float32;
+    bool by_vectors = false;  ///< on a GPU
     KernelUse use = {};
   };
   std::vector<Case> cases{{{batch(), 9, 6}, {5, 9, 6}, 1, 2, 3, 2, 3},
                           {{batch(), 9, 6}, {5, 9, 6}, -1, 0, 4, 0, 4},
                           {{batch(), 9, 6}, {5, 9, 6}, 0, 1, batch() + Extent(-2), 1, 3},
                           {{4, batch() * 2}, {4, 10}, 1, batch(), batch(), 5, 5},
-                          {{100}, {100}, 0, 40, 0, 40, 0},
-                          {{100}, {100}, 0, 0, 100, 0, 100},
+                          {{100}, {100}, 0, 40, 0, 40, 0, DType::float32, true},
+                          {{100}, {100}, 0, 0, 100, 0, 100, DType::float32, true},
                           {{3, 0, 2}, {3, 0, 2}, 1, 0, 0, 0, 0},
                           {{batch(), 9}, {5, 9}, 1, 3, 4, 3, 4, DType::int64},
                           {{batch(), 9}, {5, 9}, 1, 3, 4, 3, 4, DType::bfloat16},
-                          {{batch(), 9}, {5, 9}, 1, 3, 4, 3, 4, DType::uint8}};
+                          {{batch(), 9}, {5, 9}, 1, 3, 4, 3, 4, DType::uint8},
+                          {{batch(), 12, 8}, {5, 12, 8}, 1, 3, 4, 3, 4, DType::float32, true},
+                          {{192, 4}, {192, 4}, 0, 64, 64, 64, 64, DType::float32, true},
+                          {{batch(), 9, 2}, {5, 9, 2}, 1, 3, 4, 3, 4, DType::int64, true},
+                          {{batch() * 8, 3}, {40, 3}, 0, batch() * 8 + Extent(-16), 16, 24, 16, DType::bfloat16, true},
+                          {{batch(), 64}, {5, 64}, 1, 16, 32, 16, 32, DType::uint8, true}};
   for (Case& c : cases) {
     auto use = kernels.module.add_pad(
         {.description = {}, .dtype = c.dtype, .shape = c.shape, .dim = c.dim, .begin = c.begin, .size = c.size});
     ASSERT_TRUE(use) << to_string(use.error());
+    const int64_t five = 5,
+                  elements =
+                      static_cast<int64_t>(std::accumulate(c.sizes.begin(), c.sizes.end(), size_t{1}, std::multiplies<>()));
+    const int64_t width = c.by_vectors ? 16 / static_cast<int64_t>(size_of(c.dtype)) : 1;
+    EXPECT_EQ(*evaluate(use->gpu_work, [&](const std::string&) { return &five; }), elements / width) << c.sizes[0];
     c.use = *use;
   }
   EXPECT_FALSE(kernels.module.add_pad({.description = {}, .shape = {3, 4}, .dim = 2, .begin = {}, .size = {}}));

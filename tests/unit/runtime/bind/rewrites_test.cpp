@@ -225,6 +225,44 @@ TEST(Rewrites, FetchBytes) {
                  {replicas(), fixed_devices(0, 2), 6}, {{"x", ByteNumbers(256)}});
 }
 
+/// A kernel that only converts an input's numbers to bf16 becomes their look-up, which rounds; one of whose operand something else reads, or that
+/// computes, does not.
+TEST(Rewrites, BytesAreLookedUpInPlaceOfAConversion) {
+  const auto of = [](const char* pattern, bool reads_numbers) {
+    PlanBuilder b;
+    const int x = b.input("x", {b.batch(), 4}), w = b.parameter("w", {4}, PlanBuilder::device(0));
+    const int r = b.region("net", b.batch());
+    const int part = b.scatter(x, r, 0, {b.chunk(r), 4});
+    const int narrow = kernel(b, "cast_0", {part}, "x16", {b.chunk(r), 4}, b.in_region(r));
+    b.program.values[size_t(narrow)].dtype = DType::bfloat16;
+    if (*pattern) b.program.steps.back().attributes["pattern"] = pattern;
+    std::vector<int> operands = {narrow, b.replicate(w, r)};
+    if (reads_numbers) operands.push_back(part);
+    const int product = kernel(b, "mul_0", operands, "y", {b.chunk(r), 4}, b.in_region(r));
+    b.output("y", b.gather(product, r, 0, {b.batch(), 4}, PlanBuilder::device(0), "net"));
+    Bound bound(std::move(b), fixed_devices(0, 2), 6);
+    bound.give_bytes({{"x", ByteNumbers(256)}});
+    bound.up_to("fetch-bytes");
+    for (const Rewrite& rewrite : rewrites())
+      if (rewrite.name == "fetch-bytes") bound.apply(rewrite);
+    return bound.text();
+  };
+  const auto count = [](const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  const std::string text = of("cast", false);
+  EXPECT_EQ(count(text, "kernel cast_0"), 0U) << text;
+  EXPECT_EQ(count(text, "x@scatter0: uint8[3,4]"), 2U) << text;
+  EXPECT_EQ(count(text, "x@scatter0: float32"), 0U) << text;
+  EXPECT_EQ(count(text, "reorder of x16"), 2U) << text;
+  for (const std::string& other : {of("cast", true), of("", false)}) {
+    EXPECT_EQ(count(other, "kernel cast_0"), 2U) << other;
+    EXPECT_EQ(count(other, "reorder of x@scatter0"), 2U) << other;
+  }
+}
+
 /// Each rank's GPU takes its rows from its own process; that lanes for messages are on hosts is no hindrance.
 TEST(Rewrites, BytesAreFetchedByEachRank) {
   Bound bound(replicas(), ranks_with_gpus(), 6);

@@ -2,6 +2,7 @@
 #include "runtime/cpu/ops/elements.h"
 #include "runtime/cuda/channel_sums.h"
 #include "runtime/cuda/format.h"
+#include "runtime/cuda/planes.h"
 #include "runtime/cuda/vector_norm.h"
 #include "tests/unit/runtime/cuda/own_kernel_bench.h"
 
@@ -25,7 +26,9 @@ std::vector<size_t> channels_of(const Dims& dims, bool last) {
 
 class OwnChannels : public OwnKernelTest {};
 
-const Dims kShapes[] = {{3, 5, 4, 3}, {2, 33, 7}, {40, 6}, {1, 2, 300}, {70, 3, 2, 2}, {300, 8}, {33, 68, 3}, {5, 264, 2}};
+const Dims kShapes[] = {
+    {3, 5, 4, 3}, {2, 33, 7},  {40, 6},      {1, 2, 300},  {70, 3, 2, 2}, {300, 8},
+    {33, 68, 3},  {5, 264, 2}, {3, 5, 4, 4}, {7, 2, 2048}, {1, 3, 12}};  // the last three: planes of whole vectors
 
 TEST_F(OwnChannels, SumsInEitherFormat) {
   for (const Dims& dims : kShapes) {
@@ -178,7 +181,8 @@ class OwnBatchNorm : public OwnChannels {
     }
     const NormWork work = add_batch_norm_train(calls, kernels_.get(), norm, scratch);
     EXPECT_EQ(work.meetings, c.together && goes_by_vectors(norm));
-    const size_t masks = goes_by_vectors(norm) ? count / 8 : mask_bytes(c.dims);  // what is written
+    const bool bytewise = goes_by_vectors(norm) || goes_by_planes(norm);
+    const size_t masks = bytewise ? (count + 7) / 8 : mask_bytes(c.dims);  // what is written
     const auto made =
         run(std::move(calls), {bytes_of(x), bytes_of(weight), bytes_of(bias), bytes_of(residual), bytes_of(x_bias)},
             {Bytes(count * sizeof(T)), Bytes(channels * 4), Bytes(channels * 4), Bytes(masks)}, scratch);
@@ -274,6 +278,8 @@ TEST_F(OwnBatchNorm, OfNarrowValues) {
   compare<BFloat16>({{3, 10, 4, 3}, false, false, false, true});
   compare<BFloat16>({{30, 16, 4, 3}, true, true, true, false});
   compare<BFloat16>({{40, 72, 5, 3}, true, true, true, false, true, true});
+  compare<BFloat16>({{3, 10, 4, 4}, false, true, true, true});
+  compare<BFloat16>({{9, 2, 1024}, false, true, true, false, true, true});
 }
 
 /// Values far from 0 keep their variance: with vectors, sums are about a value of the channel's own.
@@ -318,8 +324,8 @@ TEST_F(OwnBatchNorm, KeepsNanThroughRelu) {
   std::vector<KernelCall> calls;
   size_t scratch = 0;
   add_batch_norm_train(calls, kernels_.get(), norm, scratch);
-  const auto y = values_of<float>(run(std::move(calls), {bytes_of(x)},
-                                      {Bytes(x.size() * 4), Bytes(12), Bytes(12), Bytes(mask_bytes(norm.dims))}, scratch)[0]);
+  const auto y = values_of<float>(
+      run(std::move(calls), {bytes_of(x)}, {Bytes(x.size() * 4), Bytes(12), Bytes(12), Bytes(x.size() / 8)}, scratch)[0]);
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 4 % 3 == 1) << i;
 }
 

@@ -363,10 +363,49 @@ TEST(GpuTraining, BytesThatNoStepTakesAreErrors) {
   EXPECT_THAT(problem("t", 768), HasSubstr("768 numbers"));
   EXPECT_THAT(problem("lr", 256), HasSubstr("bytes for 'lr': the training step has no such input or target"));
   BindOptions bind;
-  bind.bytes["x"] = ByteNumbers(256);
+  bind.bytes["t"] = ByteNumbers(256);
   auto session = model.bind(devices, 6, bind);
   ASSERT_FALSE(session);
-  EXPECT_THAT(session.error().message(), HasSubstr("to training steps alone"));
+  EXPECT_THAT(session.error().message(), HasSubstr("bytes for 't': the model has no such input"));
+}
+
+/// Whole batches and smaller ones, by addresses and by views.
+TEST(GpuTraining, BytesAreInferredFromAsTheNumbersThatTheyStandFor) {
+  for (const std::string list : {"cuda:0", "cuda:0,cuda:1", "cuda:0,cuda:0", "cuda:0,cpu:0", "cpu:0"}) {
+    for (const bool graphs : {true, false}) {
+      SCOPED_TRACE(list + (graphs ? "" : ", no graphs"));
+      SimMachine machine(sheaf::machine());
+      const Model model = Training::load({});
+      BindOptions given = bytes_of_inputs(graphs), plain;
+      given.bytes.erase("t");
+      plain.graphs = graphs;
+      auto of_bytes = model.bind(machine.list(list), 7, given), of_numbers = model.bind(machine.list(list), 7, plain);
+      ASSERT_TRUE(of_bytes && of_numbers);
+      const bool gpus = list.find("cpu") == std::string::npos;
+      ASSERT_EQ(of_bytes->inputs()[0].dtype, gpus ? DType::uint8 : DType::float32);
+      ASSERT_EQ(of_numbers->inputs()[0].dtype, DType::float32);
+      for (const int64_t rows : {7, 7, 7, 2, 7}) {
+        const ByteBatch batch(rows, static_cast<int>(rows));
+        std::vector<float> y(size_t(rows), -1), expected(size_t(rows), -2);
+        const auto infer = [&](Session& session, std::vector<float>& to) {
+          const auto dtype = session.inputs()[0].dtype;
+          const void* x = dtype == DType::uint8 ? static_cast<const void*>(batch.x.data()) : batch.x_numbers.data();
+          const TensorView in[] = {{"x", dtype, {rows, 3}, x}};
+          const MutableTensorView out[] = {{"y", DType::float32, {rows}, to.data()}};
+          auto ok = session.run(in, out);
+          EXPECT_TRUE(ok) << to_string(ok.error());
+        };
+        infer(*of_bytes, y);
+        infer(*of_numbers, expected);
+        EXPECT_EQ(y, expected);
+      }
+      const std::vector<float> wrong(21);
+      const TensorView in[] = {{"x", gpus ? DType::float32 : DType::uint8, {7, 3}, wrong.data()}};
+      std::vector<float> y(7);
+      const MutableTensorView out[] = {{"y", DType::float32, {7}, y.data()}};
+      EXPECT_FALSE(of_bytes->run(in, out));
+    }
+  }
 }
 
 /// On the device's clock a batch has come before the step before it ends.

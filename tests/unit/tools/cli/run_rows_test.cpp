@@ -89,7 +89,8 @@ TEST(SessionRows, InputsThatDifferInRows) {
   auto data = Dataset::make(model->inputs(), {tensor({3, 2}), tensor({4})});
   ASSERT_FALSE(data);
   EXPECT_THAT(data.error().message(), HasSubstr("'x' has 3, 'y' has 4"));
-  auto outputs = run_rows(*model, devices, *Dataset::make(model->inputs(), {tensor({3, 5}), tensor({3})}), {});
+  data = Dataset::make(model->inputs(), {tensor({3, 5}), tensor({3})});
+  auto outputs = run_rows(*model, devices, *data, {});
   ASSERT_FALSE(outputs);
   EXPECT_THAT(outputs.error().message(), HasSubstr("[3, 5]"));
 }
@@ -104,8 +105,8 @@ TEST(SessionRows, AnOutputWithoutBatchCannotBeConcatenated) {
   EXPECT_EQ(rows(*model, "cpu", {tensor({4})}, 4)[0].shape, std::vector<int64_t>{2});
   RowsOptions options;
   options.batch_size = 2;
-  EXPECT_FALSE(run_rows(*model, std::make_shared<const DeviceSet>(*open_devices({})),
-                        *Dataset::make(model->inputs(), {tensor({4})}), options));
+  auto data = Dataset::make(model->inputs(), {tensor({4})});
+  EXPECT_FALSE(run_rows(*model, std::make_shared<const DeviceSet>(*open_devices({})), *data, options));
 }
 
 class RunVerb : public ::testing::Test {
