@@ -69,6 +69,7 @@ void BackendState::abort_communicators() {
 }
 
 void BackendState::raise_alarms() {
+  alarmed_.store(true, std::memory_order_release);
   std::vector<Alarm> alarms;
   {
     const std::lock_guard lock(mutex_);
