@@ -91,6 +91,24 @@ class Trainer {
   /// forget_next() before.
   Result<float> step_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options = {},
                           std::span<const void* const> next = {});
+  /// Starts a step and returns once its work is handed over to GPUs; finish() returns its loss. Start the next step before you
+  /// finish this one, and a GPU begins it as soon as this one ends, without a wait for the host. At most kMostStarted are under way.
+  /// progress().steps counts the step now. `values` and `next` must stay as they are until it is finished. The results have the same
+  /// bits as those of step_rows(). Where steps can't be under way together (overlaps()), this runs the step to its end.
+  /// Reading or writing a parameter, and a session's run, wait for what is under way. Errors: those of step_rows() that are known by
+  /// now; then nothing was started.
+  Result<void> start_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options = {},
+                          std::span<const void* const> next = {});
+  /// The loss of the oldest step that was started and not finished. If it isn't finite, or an error, that step and those started after
+  /// it change nothing, don't count and are forgotten: started() is 0, and all is as it was before the step. Errors: also that no
+  /// step is started.
+  Result<float> finish();
+  /// Steps started and not finished.
+  size_t started() const;
+  static constexpr size_t kMostStarted = 2;
+  /// Whether a step on a whole batch can be started while the one before it is under way: all of its work is done by GPUs of this
+  /// process, each of which can tell by itself that the step has failed (docs/feeding-a-gpu.md#which-steps-can).
+  bool overlaps() const;
   /// Values given as `next` won't come, or have changed since.
   void forget_next();
   /// Binds the step to `rows` rows too, from 1 to batch(), so that no step has to. Shares the memory within a step with that of

@@ -2,6 +2,7 @@
 // remainder, and the evaluation between them.
 #pragma once
 
+#include "runtime/bind/unfinished.h"
 #include "runtime/device/device_set.h"
 
 #include <cstddef>
@@ -22,6 +23,8 @@ class ArenaPool {
 
   /// Notes who uses the memory from now on. False: somebody else has used it since `user` did.
   bool use(const void* user) { return std::exchange(user_, user) == user; }
+  /// Work under way in this memory; null: there is none. Whoever else uses the memory settles it first.
+  Unfinished* unfinished = nullptr;
 
  private:
   struct Arena {

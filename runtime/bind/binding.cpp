@@ -71,6 +71,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
   binding->program_ = &request.program;
   binding->batch_ = request.batch;
   binding->trains_ = !request.program.updates.empty();
+  binding->started_.reserve(2);
   binding->parts_ = parts_of(request);
   binding->pool_ = request.arenas;
   const BindContext context{request.plan,    request.program,       *request.devices, request.kernels,       *request.store,
@@ -124,6 +125,7 @@ Result<std::unique_ptr<Binding>> Binding::bind(const BindRequest& request) {
 }
 
 Binding::~Binding() {
+  if (executor_) settle();
   executor_.reset();  // its threads first: they use everything else
 }
 
@@ -157,6 +159,7 @@ void Binding::describe(const PlannedBinding& planned) {
 }
 
 Result<void> Binding::take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  settle_all();
   SHEAF_TRY(buffers_.take(inputs, outputs));
   return prepare_weights();
 }
@@ -176,6 +179,7 @@ Result<void> Binding::prepare_weights() {
 
 Result<void> Binding::run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink,
                           Trace* trace, std::span<const void* const> next) {
+  settle_all();
   loss_not_finite_ = false;
   SHEAF_TRY(take_buffers(inputs, outputs));
   if (gathers_scalars_) warn_of_scalars();
@@ -203,6 +207,7 @@ Ahead Binding::ahead_of(std::span<const void* const> inputs, std::span<const voi
 
 Result<void> Binding::run_part(RunPart part, std::span<const void* const> inputs, std::span<void* const> outputs,
                                const PrintSink* sink) {
+  settle_all();
   if (part == RunPart::first) {
     SHEAF_TRY(buffers_.take({{0, parts_.inputs}, {0, parts_.outputs}}, inputs, outputs));
     SHEAF_TRY(prepare_weights());

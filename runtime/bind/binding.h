@@ -9,9 +9,11 @@
 #include "runtime/bind/operation_info.h"
 #include "runtime/bind/rows_read.h"
 #include "runtime/bind/run_errors.h"
+#include "runtime/bind/unfinished.h"
 #include "sheaf/tune.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,12 +66,13 @@ struct BindRequest {
   const Program* origin = nullptr;
 };
 
-class Binding {
+class Binding : private Unfinished {
  public:
   /// Errors: an index beyond the device list (located at the layer), inputs that split differently, an operation
   /// that cannot be prepared (as "replica i on device d: …"), too little memory.
   static Result<std::unique_ptr<Binding>> bind(const BindRequest& request);
-  ~Binding();
+  /// Finishes what was started.
+  ~Binding() override;
   Binding(const Binding&) = delete;
   Binding& operator=(const Binding&) = delete;
 
@@ -89,13 +92,25 @@ class Binding {
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink = nullptr,
                    Trace* trace = nullptr, std::span<const void* const> next = {});
 
+  /// Whether a run may be started while the one before is under way: a training program all of whose work is done by GPUs of this
+  /// process, each of which can tell by itself that the run has failed.
+  bool overlaps() const { return executor_->overlaps(); }
+  /// If overlaps(): hands a run over and returns before it is done, as run() otherwise. At most two are under way. If one of them
+  /// fails, later ones change no variable and are forgotten. `inputs`, `outputs` and `next` stay as they are until the run is finished;
+  /// its outputs are there then. A run that does what the first one does once is done at return.
+  /// Errors: those of run() that are known by now; then nothing was started.
+  Result<void> start(std::span<const void* const> inputs, std::span<void* const> outputs, const PrintSink* sink = nullptr,
+                     std::span<const void* const> next = {});
+  /// Returns when the oldest run started and not finished is done, with its error.
+  Result<void> finish();
+
   /// For a binding made with `first_outputs`: runs the first part, which takes all inputs but the targets and gives the first
   /// outputs; or the second, which must come after it, takes the targets and gives the rest. In between, the caller's buffers
   /// of the first part stay as they are. Errors: as run().
   Result<void> run_part(RunPart part, std::span<const void* const> inputs, std::span<void* const> outputs,
                         const PrintSink* sink = nullptr);
 
-  /// For a training program, after a run that failed: whether only the check of the loss failed it. Variables are unchanged,
+  /// For a training program, after a run that failed, or a finish(): whether only the check of the loss failed it. Variables are unchanged,
   /// and so is everything that run() would complain about.
   bool loss_not_finite() const { return loss_not_finite_; }
   /// For a training program: runs it once more without its updates and returns the layer of the first operation, in program
@@ -118,6 +133,11 @@ class Binding {
   void describe(const PlannedBinding& planned);
   /// Checks and stores the caller's buffers, and makes sure that weights are there.
   Result<void> take_buffers(std::span<const void* const> inputs, std::span<void* const> outputs);
+  void settle() override;
+  /// Settles what is under way in the variables or the arenas, by this binding or another; `others`: only by another.
+  void settle_all(bool others = false);
+  /// The oldest run under way is done.
+  void end_oldest();
   /// After a failed run: why, and in a world the same error on all ranks.
   Error failed_run();
   Result<void> prepare_weights();
@@ -157,6 +177,13 @@ class Binding {
   std::shared_ptr<ArenaPool> pool_;  ///< whose arenas other bindings use too; null: nobody does
   RunParts parts_;
   std::unique_ptr<Executor> executor_;
+  /// A run that was started and not finished.
+  struct Started {
+    bool done = false;
+    std::optional<Error> error;
+    bool loss_not_finite = false;
+  };
+  std::vector<Started> started_;          ///< in order; none after one that has failed
   std::shared_ptr<Recording> recording_;  ///< of the trace that the last traced run went to
   BindingInfo info_;
   size_t needed_ = 0;  ///< how much of VariableStore::work() must be done before a run

@@ -41,6 +41,7 @@ class Lowering {
       program.first_part = static_cast<uint32_t>(schedule_.first_part[lane]);
       if (program.asynchronous) form_launches_of(lane, program, record);
     }
+    SHEAF_TRY(make_ends());
     for (Instance& instance : program_.instances) {  // lanes point to each other's until here
       Instance::Call* call = instance.call();
       if (call && call->executable) made_.executables.push_back(std::move(call->executable));
@@ -58,6 +59,7 @@ class Lowering {
     program.asynchronous = device.info().asynchronous;
     program.loads_first = loads_first_;
     SHEAF_ASSIGN(program.queue, device.open_queue(program.threads, deadline));
+    program.overlapping = dynamic_cast<OverlapsRuns*>(program.queue.get());
     size_t slots = 0, parts = 0;
     for (InstanceId i : schedule_.lanes[lane]) {
       const Instance& instance = program_.instances[i];
@@ -70,6 +72,29 @@ class Lowering {
     }
     program.slots.assign(slots, nullptr);
     program.parts.reserve(parts);
+    return {};
+  }
+
+  /// Where a program's runs end whose next one may begin before the host knows that: GPUs alone do all of its work, each can tell
+  /// itself that the run has failed, and no other process takes part.
+  Result<void> make_ends() {
+    if (program_.updates.empty() || devices_.world()) return {};
+    for (const LaneProgram& program : made_.programs) {
+      if (!program.overlapping && !program.operations.empty()) return {};
+      if (std::ranges::any_of(program.waits, [](const LaneWait& wait) { return wait.decider != nullptr; })) return {};
+      const auto alone = [](const LaneOperation& one) {
+        return one.kind == LaneOperation::print || (one.can_fail && !one.reports);
+      };
+      if (std::ranges::any_of(program.operations, alone)) return {};
+    }
+    for (LaneId lane : devices_.lanes()) {
+      if (made_.programs[lane].operations.empty()) continue;
+      for (Event*& end : made_.programs[lane].ends) {
+        SHEAF_ASSIGN(auto event, devices_.device(lane).make_event());
+        end = event.get();
+        made_.events.push_back(std::move(event));
+      }
+    }
     return {};
   }
 
@@ -132,6 +157,7 @@ class Lowering {
       for (TensorId tensor : instance.inputs) address(tensor, 0, false);
       for (TensorId tensor : instance.outputs) address(tensor, 0, true);
       operation.executable = instance.call()->executable.get();
+      if (operation.can_fail) operation.reports = dynamic_cast<ReportsByPhase*>(operation.executable);
       operation.scratch = static_cast<char*>(addresses_.arenas[instance.lane].get()) + memory_.scratch_offsets[i];
     }
   }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "runtime/base/id.h"
+#include "runtime/bind/unfinished.h"
 #include "runtime/bind/transfer.h"
 #include "runtime/plan/plan.h"
 
@@ -46,8 +47,16 @@ class VariableStore {
   VariableStore(const VariableStore&) = delete;
   VariableStore& operator=(const VariableStore&) = delete;
 
-  /// Permission to call everything else here, for as long as it is held. A thread takes it once.
-  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+  /// Permission to call everything else here, for as long as it is held. A thread takes it once. What was under way is done then.
+  [[nodiscard]] std::unique_lock<std::mutex> lock() {
+    std::unique_lock held(mutex_);
+    if (Unfinished* runs = unfinished()) runs->settle();
+    return held;
+  }
+  /// Runs that write variables are under way (null: no longer); none of another binding are. Without lock().
+  void under_way(Unfinished* runs) { unfinished_.store(runs, std::memory_order_release); }
+  /// They settle with lock(). Null: there are none.
+  Unfinished* unfinished() const { return unfinished_.load(std::memory_order_acquire); }
 
   /// The store may hold memory of `device` until the end, so `owner` keeps the device alive. Call this before anything is made
   /// on it.
@@ -203,6 +212,7 @@ class VariableStore {
   std::atomic<size_t> done_{0};  ///< work_[0, done_) is up to date
   std::atomic<bool> set_{false};
   std::atomic<bool> any_stale_{false};
+  std::atomic<Unfinished*> unfinished_{nullptr};
 };
 
 }  // namespace sheaf

@@ -82,6 +82,7 @@ void BackendState::forget(CudaRankLink* link) {
 }
 
 void BackendState::raise_alarms() {
+  alarmed_.store(true, std::memory_order_release);
   std::vector<Alarm> alarms;
   {
     const std::lock_guard lock(mutex_);

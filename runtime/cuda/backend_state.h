@@ -58,6 +58,8 @@ class BackendState {
   /// Returns when no more data is on its way from a GPU to this host memory, except the pieces in `except`. Errors: as
   /// wait_until().
   Result<void> settle(const Rows& memory, const PinnedRing* except = nullptr);
+  /// Whether stop() or lose() was ever called: guarded work of any queue may do nothing.
+  bool alarmed() const { return alarmed_.load(std::memory_order_acquire); }
   /// Grows while any queue's work goes on.
   uint64_t progress();
   /// What each queue's device ran last, one line each.
@@ -97,6 +99,7 @@ class BackendState {
   std::vector<std::pair<Progress*, std::shared_ptr<const Error>>> failures_;  ///< of queues, in order of time
   std::vector<Watched> queues_;                                               ///< by number
   uint64_t last_queue_ = 0;
+  std::atomic<bool> alarmed_{false};
   Error why_lost_;
   std::atomic<const Error*> lost_{nullptr};
 };

@@ -4,6 +4,7 @@
 #include "runtime/cuda/format.h"
 #include "runtime/cuda/generated_launch.h"
 #include "runtime/device/launch_count.h"
+#include "runtime/device/overlapping_runs.h"
 #include "runtime/plan/kernel_lookup.h"
 
 #include <algorithm>
@@ -28,32 +29,35 @@ class PinnedBlock {
 };
 
 /// A lookup's status is looked at on the device, which raises the queue's flag, and comes to the host without being asked for.
-class LookupKernel final : public GeneratedLaunch, public CountsLaunches {
+class LookupKernel final : public GeneratedLaunch, public CountsLaunches, public ReportsByPhase {
  public:
-  static constexpr int kLaunches = 3;
+  static constexpr int kLaunches = 3, kReports = 4;  ///< words of pinned memory: two for each phase
   LookupKernel(GeneratedLaunch&& launch, Lookup lookup, std::shared_ptr<const QueueKernels> kernels,
                std::unique_ptr<PinnedBlock> report)
       : GeneratedLaunch(std::move(launch)), lookup_(lookup), kernels_(std::move(kernels)), report_(std::move(report)) {
-    found()[0] = found()[1] = 0;
-    own = {{report_->get(), 2 * sizeof(int64_t), true}};
+    for (const int phase : {0, 1}) found(phase)[0] = found(phase)[1] = 0;
+    own = {{report_->get(), kReports * sizeof(int64_t), true}};
   }
 
   Result<void> enqueue(const Enqueue& at) override {
     auto* status = static_cast<int64_t*>(at.buffers[lookup_.status]);
     SHEAF_TRY(driver().fill(at.stream, status, 0, sizeof *status));
     SHEAF_TRY(GeneratedLaunch::enqueue(at));
-    return kernels_->report(at.stream, status, at.buffers[0], static_cast<int64_t>(size_of(lookup_.dtype)), found(), at.flag);
+    return kernels_->report(at.stream, status, at.buffers[0], static_cast<int64_t>(size_of(lookup_.dtype)), found(at.phase),
+                            at.flag);
   }
   int launches() const override { return kLaunches; }
-  bool failed() const override { return found()[0] != 0; }
-  std::string failure() const override { return failed() ? lookup_.failure(~found()[0], found()[1]) : std::string(); }
+  void tell_of(int phase) override { told_ = phase; }
+  bool failed() const override { return found(told_)[0] != 0; }
+  std::string failure() const override { return failed() ? lookup_.failure(~found(told_)[0], found(told_)[1]) : std::string(); }
 
  private:
-  int64_t* found() const { return static_cast<int64_t*>(report_->get()); }
+  int64_t* found(int phase) const { return static_cast<int64_t*>(report_->get()) + 2 * phase; }
 
   Lookup lookup_;
   std::shared_ptr<const QueueKernels> kernels_;
-  std::unique_ptr<PinnedBlock> report_;  ///< status, index
+  std::unique_ptr<PinnedBlock> report_;  ///< by phase of runs: status, index
+  int told_ = 0;
 };
 
 }  // namespace
@@ -124,7 +128,7 @@ Result<Prepared> prepare_generated_kernel(const PrepareRequest& request, const s
     step.prepared.executable = std::make_unique<GeneratedLaunch>(std::move(launch));
     return std::move(step.prepared);
   }
-  SHEAF_ASSIGN(auto report, state->driver().allocate_pinned(2 * sizeof(int64_t)));
+  SHEAF_ASSIGN(auto report, state->driver().allocate_pinned(LookupKernel::kReports * sizeof(int64_t)));
   step.prepared.executable = std::make_unique<LookupKernel>(std::move(launch), *step.lookup, queue_kernels,
                                                             std::make_unique<PinnedBlock>(state, report));
   return std::move(step.prepared);

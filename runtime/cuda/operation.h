@@ -15,6 +15,7 @@ struct Enqueue {
   int32_t* flag = nullptr;         ///< device memory: an operation that can fail sets it to non-zero if it does
   Seconds deadline = kDeadline;    ///< the queue's
   bool recording = false;          ///< the stream only records the work: it can't be queried
+  int phase = 0;                   ///< of the run: where an operation that can fail reports to
 };
 
 /// The base of every executable that the CUDA backend prepares. CudaQueue calls enqueue(), never run().

@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/format.h"
 #include "runtime/cuda/grid.h"
+#include "runtime/device/overlapping_runs.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,31 +10,33 @@
 namespace sheaf::cuda {
 namespace {
 
-class CheckFinite final : public Operation {
+class CheckFinite final : public Operation, public ReportsByPhase {
  public:
-  /// `report`: an int32 in pinned memory, released with this.
-  CheckFinite(std::shared_ptr<OwnKernels> kernels, Function function, int32_t* report)
-      : kernels_(std::move(kernels)), function_(function), report_(report) {
-    *report_ = 0;
-    own = {{report_, sizeof *report_, true}};
+  /// `reports`: an int32 in pinned memory for each phase of runs, released with this.
+  CheckFinite(std::shared_ptr<OwnKernels> kernels, Function function, int32_t* reports)
+      : kernels_(std::move(kernels)), function_(function), reports_(reports) {
+    reports_[0] = reports_[1] = 0;
+    own = {{reports_, 2 * sizeof *reports_, true}};
   }
-  ~CheckFinite() override { kernels_->driver().release_pinned(report_); }
+  ~CheckFinite() override { kernels_->driver().release_pinned(reports_); }
   Result<void> enqueue(const Enqueue& at) override {
     const void* x = at.buffers[0];
-    int32_t *flag = at.flag, *report = report_;
+    int32_t *flag = at.flag, *report = reports_ + at.phase;
     void* arguments[] = {&x, &flag, &report};
     Launch launch;
     launch.function = function_;
     launch.arguments = arguments;
     return kernels_->driver().launch(at.stream, launch);
   }
-  bool failed() const override { return *report_ != 0; }
+  void tell_of(int phase) override { told_ = phase; }
+  bool failed() const override { return reports_[told_] != 0; }
   std::string failure() const override { return failed() ? "the loss is not finite" : ""; }
 
  private:
   std::shared_ptr<OwnKernels> kernels_;
   Function function_;
-  int32_t* report_;
+  int32_t* reports_;
+  int told_ = 0;
 };
 
 /// [batch][rows][columns] to [batch][columns][rows].
@@ -139,7 +142,7 @@ Prepared prepare_own_check_finite(const PrepareRequest& request, const std::shar
   prepared.can_fail = true;
   if (!kernels) return prepared;
   const Function function = own_kernel(*kernels, "copy", "check_finite");
-  auto report = kernels->driver().allocate_pinned(sizeof(int32_t));
+  auto report = kernels->driver().allocate_pinned(2 * sizeof(int32_t));
   require(bool(report), report ? "" : report.error().message());
   prepared.executable = std::make_unique<CheckFinite>(kernels, function, static_cast<int32_t*>(*report));
   return prepared;

@@ -77,24 +77,37 @@ void CudaQueue::stop(Error error) {
   failure_ = std::make_shared<const Error>(both.note("then " + failure_->message()));
 }
 
-void CudaQueue::start_run() {
+void CudaQueue::begin_run(const RunBegin& begin) {
   end_range();
   timer_.restart();
-  arriving_.clear();  // of a run that failed
+  phase_ = begin.phase;
+  followed_.clear();
+  run().arriving.clear();  // of a run that failed
   if (failure_) return;
-  begun_ = Patience::Clock::now();
+  run().begun = Patience::Clock::now();
   driver_.push_range(run_range_);
   in_range_ = true;
+  if (begin.clears) keep(lower_flag(), "beginning of a run");
+  for (Event* end : begin.after) {
+    auto* point = dynamic_cast<CudaEvent*>(end);
+    if (!failure_ && point != other_run().end) keep(wait(*end), "waiting for another queue");
+    if (!failure_ && point) followed_.push_back(point);
+  }
 }
 
-void CudaQueue::begin_run() {
-  start_run();
-  if (!failure_) keep(lower_flag(), "beginning of a run");
+Result<void> CudaQueue::follow_last_run() {
+  for (const CudaEvent* end : followed_) {
+    SHEAF_TRY(driver_.wait(copies_, end->computed));
+    if (end->copies) SHEAF_TRY(driver_.wait(copies_, end->copied));
+  }
+  followed_.clear();
+  return {};
 }
 
-void CudaQueue::begin_run(RecordedWork& first) {
-  if (!static_cast<CudaRecordedWork&>(first).begins_run) return begin_run();
-  start_run();
+void CudaQueue::end_run(Event& end) {
+  end_range();
+  record(end);
+  run().end = static_cast<CudaEvent*>(&end);  // this device's own
 }
 
 void CudaQueue::begin_timed() {
@@ -131,7 +144,7 @@ Result<void> CudaQueue::enqueue(Operation& operation, void* const* buffers, void
   }
   if (driver_.watches()) watch(operation, buffers, scratch, guarded);
   pending_ = compute_ahead_ = true;
-  SHEAF_TRY(operation.enqueue({compute_, buffers, scratch, guarded ? flag_ : nullptr, flag_, deadline_, recording_}));
+  SHEAF_TRY(operation.enqueue({compute_, buffers, scratch, guarded ? flag_ : nullptr, flag_, deadline_, recording_, phase_}));
   if (!recording_) {
     progress_.enqueued(operation.what, compute_);
     return {};
@@ -194,16 +207,18 @@ Result<void> CudaQueue::drain() {
     if (!done || !*done || !copying_) return done;
     return driver_.done(copies_);
   };
-  const auto expected = begun_ && last_run_.count() > 0 ? Patience::Expected::of(*begun_, last_run_) : Patience::Expected();
-  SHEAF_TRY(wait_until(*state_, deadline_, is_done, expected));
-  if (begun_) last_run_ = Patience::Clock::now() - *begun_;
-  begun_.reset();
+  SHEAF_TRY(wait_until(*state_, deadline_, is_done, expected_end(run())));
+  end_of(run());
+  other_run().begun.reset();
   fetches_->finish(pieces_);
   {
     const TeamSize team(copy_threads_);
     results_->finish(pieces_);
   }
-  take_deliveries();
+  take_deliveries(1 - phase_);
+  take_deliveries(phase_);
+  for (Run& run : runs_) run.end = nullptr;
+  followed_.clear();
   progress_.finished();
   joined_ = pieces_;
   pending_ = compute_ahead_ = copying_ = false;
@@ -227,6 +242,38 @@ Result<void> CudaQueue::synchronize() {
   return *failure_;
 }
 
+Result<void> CudaQueue::finish_run() {
+  if (failure_ || !run().end || !other_run().end) return synchronize();
+  const CudaEvent& end = *other_run().end;
+  const auto is_done = [&]() -> Result<bool> {
+    auto done = driver_.done(end.computed);
+    return done && *done && end.copies ? driver_.done(end.copied) : done;
+  };
+  if (auto done = wait_until(*state_, deadline_, is_done, expected_end(other_run())); !done) {
+    stop(std::move(done.error()));
+    return synchronize();
+  }
+  end_of(other_run());
+  run().begun = Patience::Clock::now();  // on the device
+  fetches_->finish(end.results_until);
+  {
+    const TeamSize team(copy_threads_);
+    results_->finish(end.results_until);
+  }
+  take_deliveries(1 - phase_);
+  other_run().end = nullptr;
+  return {};
+}
+
+Patience::Expected CudaQueue::expected_end(const Run& run) const {
+  return run.begun && last_run_.count() > 0 ? Patience::Expected::of(*run.begun, last_run_) : Patience::Expected();
+}
+
+void CudaQueue::end_of(Run& run) {
+  if (run.begun) last_run_ = Patience::Clock::now() - *run.begun;
+  run.begun.reset();
+}
+
 Result<void> CudaQueue::begin_recording() {
   if (failure_) return *failure_;
   if (recording_) return Error(name_ + ": this queue records already");
@@ -238,7 +285,6 @@ Result<void> CudaQueue::begin_recording() {
     return begun;
   }
   recording_ = true;
-  recording_first_ = false;
   recording_error_.diagnostics.clear();
   recorded_ = 0;
   recorded_fetches_.clear();
@@ -265,11 +311,10 @@ Result<std::unique_ptr<RecordedWork>> CudaQueue::end_recording() {
     return error;
   }
   auto work = std::make_unique<CudaRecordedWork>(state_, *graph, what);
-  work->begins_run = recording_first_;
   work->fetched = std::move(recorded_fetches_);
   work->delivered = std::move(recorded_deliveries_);
-  most_arriving_ += work->delivered.size();
-  arriving_.reserve(most_arriving_);
+  run().most_arriving += work->delivered.size();
+  run().arriving.reserve(run().most_arriving);
   return std::unique_ptr<RecordedWork>(std::move(work));
 }
 

@@ -1,6 +1,7 @@
 // Ordered work on a GPU: a stream for operations and one for copies from and to the host's memory.
 #pragma once
 
+#include "runtime/device/overlapping_runs.h"
 #include "runtime/device/recorded_transfers.h"
 #include "runtime/machine/thread_pool.h"
 #include "runtime/cuda/event.h"
@@ -9,6 +10,7 @@
 #include "runtime/cuda/work_timer.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,8 +26,6 @@ class CudaRecordedWork final : public RecordedWork {
       : state_(std::move(state)), graph_(graph), what_(std::move(what)) {}
   ~CudaRecordedWork() override;
   Graph graph() const { return graph_; }
-  /// The graph begins with what begin_run() does.
-  bool begins_run = false;
   /// A part of the graph's pinned memory, and where the host copies it from before each replay, or to after it.
   struct Fetched {
     char* pinned = nullptr;
@@ -47,7 +47,7 @@ class CudaRecordedWork final : public RecordedWork {
   std::string what_;
 };
 
-class CudaQueue final : public Queue, public RecordsTransfers {
+class CudaQueue final : public Queue, public RecordsTransfers, public OverlapsRuns {
  public:
   /// `name`: the device's ("cuda:0"). `deadline`: of waits for it.
   static Result<std::unique_ptr<CudaQueue>> open(std::shared_ptr<BackendState> state, int device, const std::string& name,
@@ -55,8 +55,8 @@ class CudaQueue final : public Queue, public RecordsTransfers {
   /// Waits for the work, at most for the deadline, and leaves to the process whatever a lost device might still use.
   ~CudaQueue() override;
 
-  void begin_run() override;
-  void begin_run(RecordedWork& first) override;
+  void begin_run() override { begin_run(RunBegin()); }
+  void begin_run(const RunBegin& begin) override;
   void launch(Executable& executable, void* const* buffers, void* scratch, bool guarded) override;
   void copy(void* target, const void* source, const CopyShape& shape, bool guarded) override;
   void copy_ahead(void* target, const void* source, const CopyShape& shape) override;
@@ -64,9 +64,11 @@ class CudaQueue final : public Queue, public RecordsTransfers {
   void record(Event& event) override;
   Result<void> wait(Event& event) override;
   Result<void> synchronize() override;
+  void end_run(Event& end) override;
+  Result<void> finish_run() override;
+  bool disturbed() const override { return state_->alarmed(); }
   bool records() const override { return true; }
   Result<void> begin_recording() override;
-  Result<void> begin_first_recording() override;
   void deliver(void* const* target, const void* source, size_t bytes) override;
   Result<std::unique_ptr<RecordedWork>> end_recording() override;
   void replay(RecordedWork& work) override;
@@ -95,7 +97,8 @@ class CudaQueue final : public Queue, public RecordsTransfers {
         timer_(*state_, device) {}
   Result<void> open();
   Result<void> lower_flag();
-  void start_run();
+  /// The copy stream waits for the run that the present one follows, once.
+  Result<void> follow_last_run();
   void end_range();
 
   /// Keeps the first failure. While recording it only ends the recording. `what`: the attempted work.
@@ -119,7 +122,7 @@ class CudaQueue final : public Queue, public RecordsTransfers {
                                bool guarded);
   /// All of it, by the caller.
   bool pinned(const void* memory, size_t bytes);
-  /// `ahead`: no work of this queue touches the target.
+  /// `ahead`: no work of this run touches the target.
   Result<void> copy_from_host(void* target, const void* source, const CopyShape& shape, bool ahead = false);
   Result<void> copy_to_host(void* target, const void* source, const CopyShape& shape);
   Result<void> fetch_staged(void* target, const void* const* sources, std::span<const CopyPart> parts, size_t bytes);
@@ -130,7 +133,7 @@ class CudaQueue final : public Queue, public RecordsTransfers {
   /// Puts the copy of pinned memory, which it takes, into the recording; returns that memory.
   Result<char*> record_copy(size_t bytes, const std::function<Result<void>(char* pinned)>& copy);
   void fill_in(const CudaRecordedWork& work);
-  void take_deliveries();
+  void take_deliveries(int phase);
   /// Call before copies of `bytes` in total between the host's memory and `range` of the device's: the stream to use.
   Result<Stream> stream_for_copies(size_t bytes, const Range& range);
   /// Puts the copy of a piece, one end of which is the host's, into `stream`.
@@ -162,9 +165,8 @@ class CudaQueue final : public Queue, public RecordsTransfers {
   Failure failure_;
   bool drained_ = false;  ///< after the failure the streams were waited for
 
-  bool in_range_ = false;                             ///< of a run, for profilers
-  std::optional<Patience::Clock::time_point> begun_;  ///< the run whose work isn't known to be done
-  Patience::Clock::duration last_run_{};              ///< how long the one before took
+  bool in_range_ = false;                 ///< of a run, for profilers
+  Patience::Clock::duration last_run_{};  ///< how long the run before took
 
   bool recording_ = false;
   Error recording_error_;
@@ -173,7 +175,6 @@ class CudaQueue final : public Queue, public RecordsTransfers {
   std::vector<Access> accesses_;  ///< for a driver that watches
   char* transfers_ = nullptr;     ///< pinned memory of the recordings' copies
   size_t transfers_used_ = 0;
-  bool recording_first_ = false;
   std::vector<CudaRecordedWork::Fetched> recorded_fetches_;  ///< of the present recording
   std::vector<CudaRecordedWork::Delivered> recorded_deliveries_;
   struct Delivery {
@@ -181,8 +182,19 @@ class CudaQueue final : public Queue, public RecordsTransfers {
     void* target = nullptr;
     size_t bytes = 0;
   };
-  std::vector<Delivery> arriving_;  ///< of replays; to be copied out once the work is done
-  size_t most_arriving_ = 0;        ///< if each recording is replayed once
+  struct Run {
+    std::optional<Patience::Clock::time_point> begun;  ///< its work isn't known to be done
+    CudaEvent* end = nullptr;                          ///< of a run under way
+    std::vector<Delivery> arriving;                    ///< of replays; to be copied out once the work is done
+    size_t most_arriving = 0;                          ///< if each recording of this phase is replayed once
+  };
+  std::array<Run, 2> runs_;  ///< by phase
+  int phase_ = 0;            ///< of the newest run
+  Run& run() { return runs_[static_cast<size_t>(phase_)]; }
+  Run& other_run() { return runs_[static_cast<size_t>(1 - phase_)]; }
+  Patience::Expected expected_end(const Run& run) const;
+  void end_of(Run& run);              ///< its work is done
+  std::vector<CudaEvent*> followed_;  ///< ends of the run before, which copies ahead are yet to wait for
 };
 
 }  // namespace sheaf::cuda

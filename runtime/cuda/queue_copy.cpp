@@ -149,7 +149,9 @@ Result<void> CudaQueue::copy_from_host(void* target, const void* source, const C
   SHEAF_TRY(state_->settle({source, shape.row_bytes, shape.rows, shape.source_pitch}));
   const auto begin = reinterpret_cast<uintptr_t>(target);
   Stream stream = copies_;
-  if (!ahead) {
+  if (ahead) {
+    SHEAF_TRY(follow_last_run());
+  } else {
     SHEAF_ASSIGN(stream,
                  stream_for_copies(shape.row_bytes * shape.rows, {begin, begin + span_of(shape, shape.target_pitch), true}));
   }

@@ -1,5 +1,5 @@
 // Copies from and to the host's memory in a recording: through pinned memory of their own, which the host fills before each
-// replay and copies out after it. A replay's work is done before the next one of this queue begins.
+// replay and copies out after it. A replay's work is done before the next run of its phase begins.
 #include "runtime/cuda/queue.h"
 
 #include <cstring>
@@ -7,7 +7,7 @@
 namespace sheaf::cuda {
 namespace {
 
-constexpr size_t kTransferBytes = 4 * RecordsTransfers::kMostBytesOfAll;  // recordings that are only tried take some too
+constexpr size_t kTransferBytes = 8 * RecordsTransfers::kMostBytesOfAll;  // recordings of two phases; some are only tried
 constexpr size_t kApart = 64;                                             // a cache line: two copies don't share one
 
 }  // namespace
@@ -16,13 +16,6 @@ Result<void> CudaQueue::open_transfers() {
   if (transfers_) return {};
   SHEAF_ASSIGN(auto memory, driver_.allocate_pinned(kTransferBytes));
   transfers_ = static_cast<char*>(memory);
-  return {};
-}
-
-Result<void> CudaQueue::begin_first_recording() {
-  SHEAF_TRY(begin_recording());
-  recording_first_ = true;
-  keep(lower_flag(), "beginning of a run");
   return {};
 }
 
@@ -60,12 +53,13 @@ void CudaQueue::deliver(void* const* target, const void* source, size_t bytes) {
 void CudaQueue::fill_in(const CudaRecordedWork& work) {
   for (const auto& [pinned, sources, parts] : work.fetched)
     for (size_t i = 0; i < parts.size(); ++i) std::memcpy(pinned + parts[i].offset, sources[i], parts[i].bytes);
-  for (const auto& [pinned, target, bytes] : work.delivered) arriving_.push_back({pinned, *target, bytes});
+  for (const auto& [pinned, target, bytes] : work.delivered) run().arriving.push_back({pinned, *target, bytes});
 }
 
-void CudaQueue::take_deliveries() {
-  for (const Delivery& delivery : arriving_) std::memcpy(delivery.target, delivery.pinned, delivery.bytes);
-  arriving_.clear();
+void CudaQueue::take_deliveries(int phase) {
+  auto& arriving = runs_[static_cast<size_t>(phase)].arriving;
+  for (const Delivery& delivery : arriving) std::memcpy(delivery.target, delivery.pinned, delivery.bytes);
+  arriving.clear();
 }
 
 }  // namespace sheaf::cuda

@@ -32,12 +32,6 @@ bool before(const LaneFailure& a, const LaneFailure& b) {
   return rank(a.replica) != rank(b.replica) ? rank(a.replica) < rank(b.replica) : a.instance < b.instance;
 }
 
-/// From here on inputs that come ahead are in the memory that the last run's copies filled.
-void use_other_places(LaneProgram& program) {
-  for (TwoPlaces& place : program.two_places) std::swap(program.slots[place.slot], place.other);
-  if (!program.two_places.empty()) program.second = !program.second;
-}
-
 }  // namespace
 
 Executor::Executor(IdVector<LaneId, LaneProgram> programs, int cores) {
@@ -54,6 +48,8 @@ Executor::Executor(IdVector<LaneId, LaneProgram> programs, int cores) {
   // The caller's thread takes the host's lane, or, if that has nothing to do, the first one that has.
   caller_lane_ = busy[0];
   worker_lanes_.assign(busy.begin() + 1, busy.end());
+  ends_.reserve(busy.size());
+  may_overlap_ = std::ranges::all_of(busy, [](const Lane* lane) { return lane->program.ends[0] != nullptr; });
   // Spinning pays only while every busy lane has a core to itself, and not for long: on a busy machine the thread waited for
   // may be the one kept off the core.
   spins_ = static_cast<int>(busy.size()) <= cores ? 200 : 20;
@@ -111,25 +107,24 @@ bool Executor::load_all() {
 
 bool Executor::run(const PrintSink* sink, std::span<const LaneTimes> times, RunPart part, const Ahead& ahead) {
   if (unloaded_ && part == RunPart::whole && !load_all()) return false;
-  sink_ = sink && *sink ? sink : nullptr;
-  ahead_ = ahead;
-  if (ahead.came) {
-    for (auto& lane : lanes_) use_other_places(lane->program);
-  }
+  prepare(sink, ahead);
   for (LaneId id : lanes_.ids()) {
     Lane& lane = *lanes_[id];
     lane.times = times.empty() ? LaneTimes{} : times[id.index()];
     lane.begin = part == RunPart::second ? lane.program.first_part : 0;
     lane.end = part == RunPart::first ? lane.program.first_part : static_cast<uint32_t>(lane.program.operations.size());
   }
-  failed_.store(false, std::memory_order_relaxed);
-  lost_.store(false, std::memory_order_relaxed);
+  execute_all(part != RunPart::second);
+  return !failed_.load(std::memory_order_relaxed);
+}
+
+void Executor::execute_all(bool from_start) {
   if (worker_lanes_.empty()) {
     if (caller_lane_) execute(*caller_lane_);
-    return !failed_.load(std::memory_order_relaxed);
+    return;
   }
   run_number_ = next(run_number_);
-  if (part != RunPart::second)
+  if (from_start)
     for (auto& lane : lanes_) lane->progress.store(0, std::memory_order_relaxed);
   for (Lane* lane : worker_lanes_) {
     lane->started.store(run_number_);
@@ -137,12 +132,9 @@ bool Executor::run(const PrintSink* sink, std::span<const LaneTimes> times, RunP
   }
   execute(*caller_lane_);
   for (Lane* lane : worker_lanes_) wait_for(lane->finished, run_number_);
-  return !failed_.load(std::memory_order_relaxed);
 }
 
 void Executor::execute(Lane& lane) {
-  lane.failure.failed = false;
-  lane.device_failure.error.diagnostics.clear();
   if (lane.program.asynchronous) {
     lane.times.operations ? hand_over<true>(lane) : hand_over<false>(lane);
   } else {

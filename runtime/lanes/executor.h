@@ -70,6 +70,16 @@ class Executor {
   /// A run with times replays no recorded work: it makes each launch separately.
   bool run(const PrintSink* sink, std::span<const LaneTimes> times = {}, RunPart part = RunPart::whole,
            const Ahead& ahead = {});
+  /// Whether a run may be started while the one before is under way: all lanes with work have ends (LaneProgram::ends).
+  bool overlaps() const { return may_overlap_; }
+  /// Then: whether one can be started now. Else run() does what the first run does once, or comes after a failure of other work.
+  bool can_start() const;
+  /// Hands a run over, and returns before it is done. At most two are under way; the second begins once the first has ended.
+  void start(const PrintSink* sink, const Ahead& ahead);
+  /// Returns when the older run under way is done; the result is run()'s. If it is false, the other one changed no variable,
+  /// has ended and is forgotten.
+  bool finish();
+  int under_way() const { return under_way_; }
   /// Runs all operations except prints on the caller's thread, in an order that keeps each lane's, with `commit` also those
   /// that write variables, and shows each when it is done; `look` returns false to stop. Errors: a device's.
   Result<void> run_one_by_one(bool commit, const std::function<bool(LaneId lane, const LaneOperation& operation)>& look);
@@ -95,9 +105,21 @@ class Executor {
     std::vector<const LaneSegment*> unrecordable;  ///< launched one by one, because recording them failed
     std::vector<std::string> problems;             ///< why, until it has been reported
     uint32_t begin = 0, end = 0;                   ///< the operations of this run
+    bool clears = true;                            ///< operations may have failed since the queue's flag was cleared
   };
 
   void work(Lane& lane);
+  /// What all lanes need to know of a run before it begins.
+  void prepare(const PrintSink* sink, const Ahead& ahead);
+  /// All lanes, on their threads.
+  void execute_all(bool from_start);
+  void begin_run(Lane& lane);
+  void forget_failures();
+  /// The run of this phase is done: notes which of the lane's operations have failed in it.
+  void note_failures(Lane& lane, int phase);
+  void note_failure_of(Lane& lane, const LaneOperation& operation, int phase);
+  /// Waits for the older run under way on all lanes.
+  void end_oldest();
   /// Runs each operation that writes no variable once, separately: libraries load a kernel when it is first launched, and
   /// loading may wait for all work of a device, including a collective that waits for a member whose thread waits for the
   /// loader. False if a device failed.
@@ -112,8 +134,6 @@ class Executor {
   void hand_over(Lane& lane);
   void hand_over(Lane& lane, const LaneLaunch& launch);
   void hand_over(Lane& lane, LaneSegment& segment);
-  /// The recorded work that the lane's run begins with, if it holds how a run begins; else null.
-  static RecordedWork* recorded_first(Lane& lane);
   /// Starts the copies for the next run.
   void bring_next(Lane& lane, bool timed);
   /// Segments as recorded work (record_segment.cpp). A segment that can't be recorded notes which of its operations is why.
@@ -144,7 +164,13 @@ class Executor {
   std::vector<Lane*> worker_lanes_;
   Lane* caller_lane_ = nullptr;  ///< run on the caller's thread; null: there is no work at all
   const PrintSink* sink_ = nullptr;
-  Ahead ahead_;  ///< of this run
+  Ahead ahead_;               ///< of this run
+  int phase_ = 0;             ///< of this run, the newest
+  bool second_ = false;       ///< LaneProgram::second of lanes to which inputs come ahead
+  bool starting_ = false;     ///< this run is handed over only
+  int under_way_ = 0;         ///< runs started and not finished
+  std::vector<Event*> ends_;  ///< of the run that this one follows, on all lanes that have work; none: it follows none
+  bool may_overlap_ = false;  ///< all lanes that have work have ends
   std::atomic<bool> failed_{false};
   std::atomic<bool> lost_{false};  ///< a device failed in this run
   std::atomic<bool> stop_{false};

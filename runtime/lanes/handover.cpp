@@ -13,9 +13,7 @@ void Executor::hand_over(Lane& lane) {
   LaneProgram& program = lane.program;
   OperationTimes* times = lane.times.operations;
   const bool on_device = timed && lane.times.work;
-  RecordedWork* first_work = timed ? nullptr : recorded_first(lane);
-  if (first_work) program.transfers->begin_run(*first_work);
-  else program.queue->begin_run();
+  begin_run(lane);
   int64_t ready = timed ? ticks() : 0;
   const auto begins = [](const LaneLaunch& launch, uint32_t operation) { return launch.first < operation; };
   const auto from = std::lower_bound(program.launches.begin(), program.launches.end(), lane.begin, begins);
@@ -46,22 +44,15 @@ void Executor::hand_over(Lane& lane) {
     signal(lane, program.operations[program.launches[l - 1].end - 1]);
   }
   if (timed) *times = {ready, ready, ready};
+  if (starting_ && !lost_.load(std::memory_order_relaxed)) program.overlapping->end_run(*program.ends[phase_]);
   bring_next(lane, on_device);
+  if (starting_) return;
   const bool finished = synchronize(lane);
   if (timed) times->done = ticks();
   if (!finished) return;
   if (on_device && !read_work_times(lane, launch_count + program.ahead.size())) return;
   report_unrecorded(lane);
-  for (uint32_t i = lane.begin; i < lane.end; ++i) {  // only now is it known
-    const LaneOperation& operation = program.operations[i];
-    if (operation.can_fail && operation.executable->failed()) note_failure(lane, operation, operation.executable->failure());
-  }
-}
-
-RecordedWork* Executor::recorded_first(Lane& lane) {
-  LaneProgram& program = lane.program;
-  if (!program.transfers || lane.begin > 0 || program.segments.empty() || program.segments[0].first > 0) return nullptr;
-  return program.segments[0].work[program.second].get();
+  note_failures(lane, phase_);
 }
 
 template void Executor::hand_over<true>(Lane& lane);
@@ -113,7 +104,7 @@ void Executor::hand_over(Lane& lane, LaneSegment& segment) {
   // On their first call, libraries may do more than can be recorded. And recorded work commits all or nothing.
   const bool leaves_out = segment.commits && failed_.load(std::memory_order_relaxed);
   const auto& given_up = lane.unrecordable;
-  auto& work = segment.work[lane.program.second];
+  auto& work = segment.work[lane.program.second][phase_];
   if (segment.seen && !leaves_out && !work && std::find(given_up.begin(), given_up.end(), &segment) == given_up.end())
     record(lane, segment);
   if (segment.seen && !leaves_out && work) return lane.program.queue->replay(*work);
@@ -193,12 +184,12 @@ std::vector<std::pair<LaneId, const LaneOperation*>> Executor::one_by_one() cons
 }
 
 Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(LaneId, const LaneOperation&)>& look) {
-  for (LaneId i : lanes_.ids()) {
-    lanes_[i]->failure.failed = false;
-    lanes_[i]->device_failure.error.diagnostics.clear();
-    if (!lanes_[i]->program.operations.empty()) lanes_[i]->program.queue->begin_run();
+  forget_failures();
+  phase_ = 0;
+  ends_.clear();
+  for (auto& lane : lanes_) {
+    if (!lane->program.operations.empty()) begin_run(*lane);
   }
-  lost_.store(false, std::memory_order_relaxed);
   int collective = -1;  // launched last
   for (const auto& [i, operation] : one_by_one()) {
     if ((operation->commits && !commit) || operation->kind == LaneOperation::print) continue;
@@ -215,8 +206,7 @@ Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(Lane
       return Error(lane.failure.reason);
     }
     if (!synchronize(lane)) return lane.device_failure.error;
-    if (operation->can_fail && operation->executable->failed())
-      note_failure(lane, *operation, operation->executable->failure());
+    note_failure_of(lane, *operation, 0);
     if (!look(i, *operation)) break;
   }
   return {};

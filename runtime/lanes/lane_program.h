@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/device/device_set.h"
+#include "runtime/device/overlapping_runs.h"
 #include "runtime/device/recorded_transfers.h"
 
 #include <cstdint>
@@ -33,6 +34,7 @@ struct LaneOperation {
   uint32_t first_slot = 0;
   uint32_t first_wait = 0, end_wait = 0;
   Executable* executable = nullptr;
+  ReportsByPhase* reports = nullptr;  ///< the executable, if it can fail and is such a one
   void* scratch = nullptr;
   CopyShape copy_shape;                   ///< copy: slots are target, source
   uint32_t first_part = 0, end_part = 0;  ///< fetch: slots are the target, then a source for each of LaneProgram::parts
@@ -56,8 +58,8 @@ struct LaneSegment {
   uint32_t first = 0, end = 0;  ///< launches
   bool commits = false;         ///< some of them do
   bool seen = false;            ///< they have been run once
-  /// By the inputs' memory in use (LaneProgram::second); the second is empty where nothing comes ahead.
-  std::unique_ptr<RecordedWork> work[2] = {};
+  /// By the inputs' memory in use (LaneProgram::second) and the run's phase; made where they are needed.
+  std::unique_ptr<RecordedWork> work[2][2] = {};
 };
 
 /// A slot whose address lies in one of the two memories of an input, and the same place in the other.
@@ -84,8 +86,11 @@ struct LaneProgram {
   std::vector<TwoPlaces> two_places;
   std::vector<AheadCopy> ahead;
   bool second = false;  ///< the memory in use
+  /// By phase: where runs end that need not be done before the next one begins (Executor::overlaps()); null: there are none.
+  Event* ends[2] = {};
   std::unique_ptr<Queue> queue;
   RecordsTransfers* transfers = nullptr;  ///< the queue, if it is such a one and segments are recorded
+  OverlapsRuns* overlapping = nullptr;    ///< the queue, if it is such a one
   std::vector<LaneLaunch> launches;       ///< of an asynchronous lane: all its operations, in order
   std::vector<LaneSegment> segments;      ///< some of its launches, in order
   bool asynchronous = false;

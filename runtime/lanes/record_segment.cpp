@@ -8,8 +8,7 @@ namespace sheaf {
 
 Result<std::unique_ptr<RecordedWork>> Executor::recorded(Lane& lane, uint32_t first, uint32_t end) {
   Queue& queue = *lane.program.queue;
-  RecordsTransfers* transfers = lane.program.transfers;
-  SHEAF_TRY(first == 0 && transfers ? transfers->begin_first_recording() : queue.begin_recording());
+  SHEAF_TRY(queue.begin_recording());
   for (uint32_t l = first; l < end; ++l) enqueue(lane, lane.program.launches[l]);
   return queue.end_recording();
 }
@@ -17,7 +16,7 @@ Result<std::unique_ptr<RecordedWork>> Executor::recorded(Lane& lane, uint32_t fi
 void Executor::record(Lane& lane, LaneSegment& segment) {
   auto work = recorded(lane, segment.first, segment.end);
   if (work) {
-    segment.work[lane.program.second] = std::move(*work);
+    segment.work[lane.program.second][phase_] = std::move(*work);
     return;
   }
   lane.unrecordable.push_back(&segment);

@@ -21,7 +21,8 @@ Result<std::unique_ptr<BatchLoader>> BatchLoader::start(const Dataset& data, con
   try {
     loader->order_.resize(static_cast<size_t>(data.rows()));
     epoch_order(loader->order_, options.shuffle, options.seed, options.epoch);
-    const int64_t buffers = std::min<int64_t>(std::max(options.buffers, 2), std::max<int64_t>(options.batches, 1));
+    const int64_t most = std::max(options.in_use, 1) + std::max(options.ahead, 1);
+    const int64_t buffers = std::min<int64_t>(most, std::max<int64_t>(options.batches, 1));
     loader->slots_.resize(static_cast<size_t>(buffers));
     for (Slot& slot : loader->slots_) {
       for (size_t i = 0; i < data.values().size(); ++i) {
@@ -63,8 +64,10 @@ int BatchLoader::thread_count() const {
   return 1;
 }
 
-/// One slot fewer than there are: the batch taken last is still in use.
-bool BatchLoader::free_slot() const { return begun_ - std::max<int64_t>(taken_ - 1, 0) < std::ssize(slots_); }
+/// The batches taken last are still in use.
+bool BatchLoader::free_slot() const {
+  return begun_ - std::max<int64_t>(taken_ - std::max(options_.in_use, 1), 0) < std::ssize(slots_);
+}
 
 void BatchLoader::begin_batch() {
   if (position_ == batches_per_epoch(data_.rows(), options_.batch_size, options_.drop_last)) {

@@ -26,11 +26,12 @@ struct LoaderOptions {
   int64_t position = 0;                ///< and how many batches of that epoch come before it
   int64_t batches = 0;                 ///< how many in all, over as many epochs as it takes
   std::map<int64_t, RowsRead> needed;  ///< by a batch's number of rows: the rows to read; others hold anything. None: all
-  int buffers = 3;                     ///< batches held at a time: one in use, the others ready or being filled. At least 2
+  int in_use = 1;                      ///< how many of the batches taken last stay as they are
+  int ahead = 2;                       ///< batches besides them that are ready or being filled. At least 1
   int threads = 0;                     ///< reading threads; 0: as many as the process has CPUs if reading is expensive, else 1
 };
 
-/// One batch; the loader owns its buffers, which are valid until the next call of next().
+/// One batch; the loader owns its buffers, which are valid until next() has been called LoaderOptions::in_use more times.
 struct Batch {
   int64_t epoch = 0;
   int64_t position = 0;  ///< in its epoch, from 0
@@ -94,7 +95,7 @@ class BatchLoader {
   int64_t begun_ = 0;         ///< batches whose pieces are given to threads; batch n is in slot n modulo the number of slots
   size_t given_ = 0;          ///< pieces of the last of them that have been given
   int64_t epoch_, position_;  ///< of the next batch to begin
-  int64_t taken_ = 0;         ///< batches handed out; the last of them is still in use
+  int64_t taken_ = 0;         ///< batches handed out; the last of them are still in use
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

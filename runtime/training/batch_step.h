@@ -22,6 +22,12 @@ class BatchStep {
   /// The loss; it is returned even if it isn't finite, and then no variable is changed.
   /// `next`: what is given to the next run, of as many rows; none: empty. Micro-batches make nothing of it.
   Result<float> run(std::span<const void* const> given, const RunOptions& options, std::span<const void* const> next = {});
+  /// As StepProgram's. Micro-batches don't overlap.
+  bool overlaps() const { return whole_ && whole_->overlaps(); }
+  Result<void> start(std::span<const void* const> given, const RunOptions& options, std::span<const void* const> next) {
+    return whole_->start(given, options, next);
+  }
+  Result<float> finish() { return whole_->finish(); }
   /// The layer whose result wasn't finite first; empty if all are.
   Result<std::string> first_not_finite(std::span<const void* const> given);
 

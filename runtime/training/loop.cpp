@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <deque>
 
 namespace sheaf {
 namespace {
@@ -29,19 +30,40 @@ class Loop {
     SHEAF_ASSIGN(const auto options, loader_options());
     SHEAF_ASSIGN(auto loader, BatchLoader::start(data_, options));
     learner_.forget_next();  // of an earlier run, whose buffers are gone
+    auto ending = run_steps(*loader);
+    if (!ending) count_started();
+    return ending;
+  }
+
+ private:
+  struct Moment {
+    std::chrono::steady_clock::time_point time;
+    double waited = 0;  ///< for data, until then
+  };
+  struct Started {
+    StepRecord record;
+    Batch batch;
+    Moment begin;
+  };
+
+  static Moment now(const BatchLoader& loader) { return {std::chrono::steady_clock::now(), loader.waited_seconds()}; }
+
+  Result<Ending> run_steps(BatchLoader& loader) {
     for (;;) {
       if (state_.position == per_epoch_) {
         SHEAF_ASSIGN(auto whole, finish_epoch());
         if (!whole) return stop();
       }
       if (state_.step >= settings_.steps || patience_is_over()) break;
-      if (hooks_.stopped()) return stop();
-      SHEAF_TRY(step(*loader));
+      if (hooks_.stopped()) {
+        SHEAF_TRY(finish_all(loader));
+        return stop();
+      }
+      SHEAF_TRY(step(loader));
     }
     return finish();
   }
 
- private:
   bool patience_is_over() const {
     return settings_.patience > 0 && state_.best.epoch > 0 && state_.epoch - state_.best.epoch >= settings_.patience;
   }
@@ -59,6 +81,7 @@ class Loop {
     options.epoch = state_.epoch;
     options.position = state_.position;
     options.batches = std::max<int64_t>(settings_.steps - state_.step, 0);
+    if (learner_.overlaps()) options.in_use = 2;
     const int64_t whole = std::min(settings_.batch_size, data_.rows());
     const int64_t rest = whole == 0 || settings_.drop_last ? 0 : data_.rows() % whole;
     for (const int64_t rows : {whole, rest}) {
@@ -69,23 +92,71 @@ class Loop {
     return options;
   }
 
+  /// Starts a step. It stays under way, if nothing must follow its end, until the next one is started.
   Result<void> step(BatchLoader& loader) {
-    const double waited = loader.waited_seconds();
-    const auto begin = std::chrono::steady_clock::now();
+    const Moment begin = now(loader);
+    const int64_t number = state_.step + std::ssize(started_) + 1;
     const int64_t asked = Trace::now();
     auto next = loader.next();
     if (hooks_.trace) hooks_.trace->add_data_wait(asked);
-    if (!next) return next.error().note("needed for step " + std::to_string(state_.step + 1) + " of training");
-    const std::optional<Batch>& batch = *next;
-    if (!batch) return Error("internal error: the loader ran out of batches at step " + std::to_string(state_.step + 1));
-    StepRecord record{state_.step + 1, state_.epoch + 1, batch->rows, 0, learner_.learning_rate(), 0, 0};
-    auto loss = learner_.step(batch->rows, batch->buffers, loader.next_if_ready(batch->rows));
+    if (!next || !*next) {
+      SHEAF_TRY(finish_all(loader));
+      if (!next) return next.error().note("needed for step " + std::to_string(number) + " of training");
+      return Error("internal error: the loader ran out of batches at step " + std::to_string(number));
+    }
+    const Batch& batch = **next;
+    const StepRecord record{number, state_.epoch + 1, batch.rows, 0, learner_.learning_rate(), 0, 0};
+    if (auto begun = learner_.start(batch.rows, batch.buffers, loader.next_if_ready(batch.rows)); !begun) {
+      SHEAF_TRY(finish_all(loader));
+      return begun.error().note("in step " + std::to_string(number) + " of training");
+    }
+    started_.push_back({record, batch, begin});
+    const size_t stay = learner_.overlaps() && !must_end(number) ? 1 : 0;
+    while (started_.size() > stay) SHEAF_TRY(finish_step(loader));
+    return {};
+  }
+
+  /// Whether what follows step `number`, the newest, needs all steps to be done.
+  bool must_end(int64_t number) const {
+    return state_.position + std::ssize(started_) == per_epoch_ || number >= settings_.steps ||
+           (settings_.checkpoint_every > 0 && number % settings_.checkpoint_every == 0) ||
+           (number % kScaleEvery == 0 && learner_.scales_loss());
+  }
+
+  Result<void> finish_all(BatchLoader& loader) {
+    while (!started_.empty()) SHEAF_TRY(finish_step(loader));
+    return {};
+  }
+
+  /// The oldest step.
+  Result<void> finish_step(BatchLoader& loader) {
+    Started step = std::move(started_.front());
+    started_.pop_front();
+    StepRecord& record = step.record;
+    auto loss = learner_.finish();
+    if (!loss || !std::isfinite(*loss)) started_.clear();
     if (!loss) return loss.error().note("in step " + std::to_string(record.step) + " of training");
     record.loss = *loss;
-    record.seconds = seconds_since(begin);
-    record.data_wait_seconds = loader.waited_seconds() - waited;
-    if (!std::isfinite(*loss)) return not_finite(record, *batch);
+    // While one step's end is awaited, another may be under way: their times follow each other.
+    const Moment end = now(loader), begin = last_end_ && last_end_->time > step.begin.time ? *last_end_ : step.begin;
+    last_end_ = end;
+    record.seconds = std::chrono::duration<double>(end.time - begin.time).count();
+    record.data_wait_seconds = end.waited - begin.waited;
+    if (!std::isfinite(*loss)) return not_finite(record, step.batch);
 
+    count(record);
+    auto scale =
+        state_.step % kScaleEvery == 0 && learner_.scales_loss() ? learner_.watch_loss_scale() : std::optional<LossScale>();
+    if (scale) record.loss_scale = *scale;
+    if (hooks_.step) {
+      SHEAF_TRY(hooks_.step(record));
+    }
+    if (!scale) return scale.error().note("after step " + std::to_string(record.step) + " of training");
+    const bool due = settings_.checkpoint_every > 0 && state_.step % settings_.checkpoint_every == 0;
+    return due && state_.position < per_epoch_ ? save() : Result<void>();
+  }
+
+  void count(const StepRecord& record) {
     ++state_.step;
     ++state_.position;
     state_.loss_sum += settings_.loss_is_sum ? record.loss : record.loss * static_cast<double>(record.rows);
@@ -94,14 +165,18 @@ class Loop {
     state_.data_wait_seconds += record.data_wait_seconds;
     state_.curve.add(record.loss);
     last_lr_ = record.lr;
-    auto scale = state_.step % kScaleEvery == 0 ? learner_.watch_loss_scale() : std::optional<LossScale>();
-    if (scale) record.loss_scale = *scale;
-    if (hooks_.step) {
-      SHEAF_TRY(hooks_.step(record));
+  }
+
+  /// After an error: the state tells of all steps that were done, also of those that nobody was told of.
+  void count_started() {
+    while (!started_.empty()) {
+      Started step = std::move(started_.front());
+      started_.pop_front();
+      auto loss = learner_.finish();
+      if (!loss || !std::isfinite(*loss)) return started_.clear();
+      step.record.loss = *loss;
+      count(step.record);
     }
-    if (!scale) return scale.error().note("after step " + std::to_string(record.step) + " of training");
-    const bool due = settings_.checkpoint_every > 0 && state_.step % settings_.checkpoint_every == 0;
-    return due && state_.position < per_epoch_ ? save() : Result<void>();
   }
 
   Error not_finite(const StepRecord& record, const Batch& batch) {
@@ -201,6 +276,8 @@ class Loop {
   const LoopHooks& hooks_;
   LoopState& state_;
   const int64_t per_epoch_;
+  std::deque<Started> started_;     ///< and not finished: at most two, in order
+  std::optional<Moment> last_end_;  ///< of the step finished last
   std::optional<double> last_lr_;
   std::pair<int64_t, int64_t> saved_{-1, -1};
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();

@@ -19,16 +19,23 @@ namespace sheaf {
 class Learner {
  public:
   virtual ~Learner() = default;
-  /// One optimiser step on `rows` rows: it increments progress().steps, unless the loss isn't finite.
+  /// Starts an optimiser step on `rows` rows: it increments progress().steps. `buffers` stay as they are until it is finished.
   /// `next`: the next step's buffers, of as many rows, where they are there already; else empty.
-  virtual Result<float> step(int64_t rows, std::span<const void* const> buffers, std::span<const void* const> next) = 0;
+  virtual Result<void> start(int64_t rows, std::span<const void* const> buffers, std::span<const void* const> next) = 0;
+  /// The loss of the oldest step that was started and not finished. If it isn't finite, or an error, that step and those started after
+  /// it have changed nothing, progress().steps included, and are forgotten.
+  virtual Result<float> finish() = 0;
+  /// Whether it is faster to start a step before the one before it is finished; then two are under way at most.
+  virtual bool overlaps() const { return false; }
   /// The last step's `next` won't come.
   virtual void forget_next() {}
   /// After a step whose loss wasn't finite: the first layer with a result that isn't; empty if there is none.
   virtual Result<std::string> first_not_finite(int64_t rows, std::span<const void* const> buffers) = 0;
   /// Which of a step's `rows` rows step() reads; none: all of them.
   virtual Result<std::optional<RowsRead>> rows_read(int64_t) { return std::optional<RowsRead>(); }
-  /// Trainer::watch_loss_scale().
+  /// Whether there is a scale of the loss to watch.
+  virtual bool scales_loss() const { return false; }
+  /// Trainer::watch_loss_scale(). No step is under way.
   virtual Result<std::optional<LossScale>> watch_loss_scale() { return std::optional<LossScale>(); }
   virtual TrainingProgress& progress() = 0;
   /// For the next step, under the schedule.
@@ -82,7 +89,8 @@ struct LoopHooks {
 
 enum class Ending { finished, stopped };
 
-/// Trains from `state` on. Calls `save` at each epoch's end (but see saving_allowance_seconds), every
+/// Trains from `state` on. A step's successor is started before its loss is asked for, if the learner overlaps and nothing has to
+/// be done in between. Calls `save` at each epoch's end (but see saving_allowance_seconds), every
 /// `checkpoint_every` steps, at the end and when stopped. Errors: a loss that isn't finite (with its step, and the layer that
 /// the first such layer); those of the learner and the hooks. `state` is then the one after the last step that succeeded.
 Result<Ending> train(Learner& learner, const Dataset& data, const LoopSettings& settings, const LoopHooks& hooks,

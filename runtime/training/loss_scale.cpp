@@ -34,6 +34,8 @@ std::string text_of(float number) {
 
 }  // namespace
 
+bool scales_loss(const Plan& plan) { return !setting_of(plan).is_null(); }
+
 Result<void> LossScaleWatch::see(int64_t steps, const LossScale& now) {
   if (now.updates != updates_) {
     updated_ = now.updates == 0 ? 0 : steps;

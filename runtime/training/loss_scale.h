@@ -5,6 +5,9 @@
 
 namespace sheaf {
 
+/// Whether steps of `plan` scale their loss.
+bool scales_loss(const Plan& plan);
+
 class LossScaleWatch {
  public:
   /// Steps in a row that may be skipped, at any scale.

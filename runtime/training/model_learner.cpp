@@ -1,6 +1,7 @@
 #include "runtime/training/model_learner.h"
 
 #include "runtime/training/batch_step.h"
+#include "runtime/training/loss_scale.h"
 #include "runtime/training/plateau.h"
 
 #include <algorithm>
@@ -26,6 +27,8 @@ Result<std::optional<RowsRead>> ModelLearner::rows_read(int64_t rows) {
   SHEAF_ASSIGN(const BatchStep* step, trainer_.bound_to(rows));
   return std::optional(step->rows_read());
 }
+
+bool ModelLearner::scales_loss() const { return sheaf::scales_loss(trainer_.model().plan()); }
 
 Result<void> ModelLearner::epoch_done(const EpochRecord& record) {
   const std::string monitor = trainer_.monitor();

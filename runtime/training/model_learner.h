@@ -16,14 +16,17 @@ class ModelLearner : public Learner {
                                                     int64_t batch_size, const TrainingProgress& progress,
                                                     const BindOptions& options);
 
-  Result<float> step(int64_t rows, std::span<const void* const> buffers, std::span<const void* const> next) override {
-    return trainer_.step_rows(rows, buffers, run_, next);
+  Result<void> start(int64_t rows, std::span<const void* const> buffers, std::span<const void* const> next) override {
+    return trainer_.start_rows(rows, buffers, run_, next);
   }
+  Result<float> finish() override { return trainer_.finish(); }
+  bool overlaps() const override { return trainer_.overlaps() && !run_.trace; }
   void forget_next() override { trainer_.forget_next(); }
   Result<std::string> first_not_finite(int64_t rows, std::span<const void* const> buffers) override {
     return trainer_.first_not_finite(rows, buffers);
   }
   Result<std::optional<RowsRead>> rows_read(int64_t rows) override;
+  bool scales_loss() const override;
   Result<std::optional<LossScale>> watch_loss_scale() override { return trainer_.watch_loss_scale(); }
   TrainingProgress& progress() override { return trainer_.progress(); }
   double learning_rate() const override { return trainer_.learning_rate(); }

@@ -44,27 +44,44 @@ Result<StepProgram> StepProgram::bind(ModelState& model, const Program& program,
   return bound;
 }
 
-void StepProgram::take(std::span<const void* const> given) {
+void StepProgram::take(std::span<const void* const> given, std::span<const void* const> next) {
   for (size_t i = 0; i < given.size(); ++i) buffers_[places_[i]] = given[i];
+  next_.clear();
+  if (next.empty() || next.size() != places_.size()) return;
+  next_ = buffers_;
+  for (size_t i = 0; i < next.size(); ++i) next_[places_[i]] = next[i];
 }
 
 Result<float> StepProgram::run(std::span<const void* const> given, const RunOptions& options,
                                std::span<const void* const> next) {
-  take(given);
-  next_.clear();
-  if (next.size() == places_.size() && !next.empty()) {
-    next_ = buffers_;
-    for (size_t i = 0; i < next.size(); ++i) next_[places_[i]] = next[i];
-  }
-  void* const output = &loss_;
+  take(given, next);
+  void* const output = &losses_[newest_];
   auto done = binding_->run(buffers_, {&output, 1}, &options.print, options.trace.get(), next_);
-  if (done || binding_->loss_not_finite()) return loss_;
+  if (done || binding_->loss_not_finite()) return losses_[newest_];
+  return done.error();
+}
+
+Result<void> StepProgram::start(std::span<const void* const> given, const RunOptions& options,
+                                std::span<const void* const> next) {
+  take(given, next);
+  void* const output = &losses_[1 - newest_];
+  SHEAF_TRY(binding_->start(buffers_, {&output, 1}, &options.print, next_));
+  newest_ = 1 - newest_;
+  ++under_way_;
+  return {};
+}
+
+Result<float> StepProgram::finish() {
+  const size_t oldest = under_way_ == 2 ? 1 - newest_ : newest_;
+  auto done = binding_->finish();
+  under_way_ = done && under_way_ > 0 ? under_way_ - 1 : 0;
+  if (done || binding_->loss_not_finite()) return losses_[oldest];
   return done.error();
 }
 
 Result<std::string> StepProgram::first_not_finite(std::span<const void* const> given) {
   take(given);
-  void* const output = &loss_;
+  void* const output = &losses_[newest_];
   return binding_->first_not_finite(buffers_, {&output, 1});
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/session/model_state.h"
 #include "runtime/training/schedule.h"
 
+#include <array>
 #include <map>
 #include <span>
 #include <string>
@@ -34,6 +35,12 @@ class StepProgram {
   /// The program's loss. It is returned even if it isn't finite; then no variable is changed.
   /// `next`: what is given to the next run (Binding::run()); none: empty.
   Result<float> run(std::span<const void* const> given, const RunOptions& options, std::span<const void* const> next = {});
+  /// Whether it can be started while the run before is under way (Binding::overlaps()).
+  bool overlaps() const { return binding_->overlaps(); }
+  /// Then: hands a run over; finish() returns the loss of the oldest run that was started. At most two are under way. If a loss isn't
+  /// finite, or a run fails, those started later change nothing and are forgotten.
+  Result<void> start(std::span<const void* const> given, const RunOptions& options, std::span<const void* const> next = {});
+  Result<float> finish();
   /// The layer whose result wasn't finite first (Binding::first_not_finite); empty if all are.
   Result<std::string> first_not_finite(std::span<const void* const> given);
 
@@ -46,13 +53,14 @@ class StepProgram {
   const Binding& binding() const { return *binding_; }
 
  private:
-  void take(std::span<const void* const> given);
+  void take(std::span<const void* const> given, std::span<const void* const> next = {});
 
-  std::unique_ptr<Binding> binding_;
   std::vector<size_t> places_;        ///< by caller's buffer: among the binding's inputs
   std::vector<const void*> next_;     ///< likewise, of the next run
   std::vector<const void*> buffers_;  ///< the binding's inputs: the caller's and the settings
-  float loss_ = 0;
+  std::array<float, 2> losses_{};     ///< of runs under way, in turn
+  size_t newest_ = 0, under_way_ = 0;
+  std::unique_ptr<Binding> binding_;  ///< gone first: its runs write the losses
 };
 
 }  // namespace sheaf

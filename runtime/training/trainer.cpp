@@ -112,6 +112,7 @@ void Trainer::step_schedule(double value) {
 const BatchStep& Trainer::whole() const { return state_->bound.whole(); }
 
 Result<void> Trainer::prepare(int64_t rows) try {
+  (void)state_->end_started();  // it may be the binding that gives way
   SHEAF_TRY(state_->step_of(rows));
   return {};
 } catch (...) {
@@ -130,6 +131,7 @@ Result<float> Trainer::step(std::span<const void* const> values, const RunOption
 Result<float> Trainer::step_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options,
                                  std::span<const void* const> next) try {
   State& state = *state_;
+  SHEAF_TRY(state.check_none_started("a step that isn't started like them"));
   SHEAF_TRY(state.check_count(values.size()));
   SHEAF_ASSIGN(auto* step, state.step_of(rows));
   state.set_settings();
@@ -152,6 +154,7 @@ Result<float> Trainer::step(std::span<const TensorView> values, const RunOptions
 
 Result<std::string> Trainer::first_not_finite(int64_t rows, std::span<const void* const> values) try {
   State& state = *state_;
+  SHEAF_TRY(state.check_none_started("a search for what isn't finite"));
   SHEAF_TRY(state.check_count(values.size()));
   SHEAF_ASSIGN(auto* step, state.step_of(rows));
   state.set_settings();

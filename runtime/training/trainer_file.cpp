@@ -15,6 +15,7 @@ const std::string& Trainer::State::hash() const {
 }
 
 Result<void> Trainer::save(const std::string& file) const try {
+  SHEAF_TRY(state_->check_none_started("save()"));
   if (!std::isfinite(progress().lr)) return Error({file, 0, 0}, "not saved: the learning rate is not a finite number");
   SHEAF_ASSIGN(auto tensors, read_tensors(*this));
   const SavedProgress saved{state_->hash(), state_->model.name(), progress()};
@@ -24,6 +25,7 @@ Result<void> Trainer::save(const std::string& file) const try {
 }
 
 Result<void> Trainer::restore(const std::string& file) try {
+  SHEAF_TRY(state_->check_none_started("restore()"));
   SHEAF_ASSIGN(auto opened, CheckedFile::open(file));
   auto saved = progress_of(opened.content());
   if (!saved) return opened.unsound(saved.error().message());

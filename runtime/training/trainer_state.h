@@ -22,6 +22,13 @@ struct Trainer::State {
   BoundSizes<BatchStep> bound;
   std::vector<const void*> buffers;  ///< of the values passed to step() with their sizes
   mutable std::string plan_hash;     ///< of the plan, once save() or restore() has needed it
+  /// A step that was started and not finished.
+  struct Started {
+    BatchStep* step = nullptr;
+    std::optional<Result<float>> loss;  ///< it is done
+    bool counted = false;               ///< in `progress`
+  };
+  std::vector<Started> started;  ///< in order; none after one that is known to have failed
   // The learning rate is recomputed only if its inputs have changed.
   double base = 0;
   int64_t epoch = -1, reductions = 0;
@@ -32,6 +39,9 @@ struct Trainer::State {
   /// Puts a step's values into `buffers`. Returns their number of rows.
   Result<int64_t> take(std::span<const TensorView> values);
   void set_settings();
+  /// Waits for all steps that were started. False if one of them failed.
+  bool end_started();
+  Result<void> check_none_started(const char* what) const;
   Result<void> check_count(size_t given) const;
   const std::string& hash() const;
 };

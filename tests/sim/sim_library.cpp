@@ -1,5 +1,6 @@
 #include "tests/sim/sim_library.h"
 
+#include "runtime/device/overlapping_runs.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/format.h"
 #include "runtime/ops/traits.h"
@@ -79,9 +80,9 @@ struct Body {
   std::unique_ptr<Executable> executable;  ///< null: a copy between formats
   std::vector<Operand> inputs, outputs;
   size_t scratch_bytes = 0;
-  std::atomic<bool> failed{false};  ///< the last run
+  std::atomic<bool> failed[2] = {false, false};  ///< by phase: the last run
 
-  Result<void> run(const std::vector<void*>& addresses, void* scratch, const int32_t* guard, int32_t* flag,
+  Result<void> run(const std::vector<void*>& addresses, void* scratch, const int32_t* guard, int32_t* flag, int phase,
                    OperationMemory& memory) {
     if (guard) {
       const int32_t* value = memory.at<int32_t>(guard, 1, false);
@@ -110,8 +111,8 @@ struct Body {
     void* space = scratch_bytes == 0 ? nullptr : memory.at<char>(scratch, scratch_bytes, true);
     executable->run(buffers.data(), space);
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i].give(places[i]);
-    failed = executable->failed();
-    if (!failed) return {};
+    failed[phase] = executable->failed();
+    if (!failed[phase]) return {};
     int32_t* raised = memory.at<int32_t>(flag, 1, true);
     if (!raised) return Error("an illegal memory access was encountered");
     *raised = 1;
@@ -146,7 +147,7 @@ class NumbersOfBytes final : public Executable {
   size_t rows_ = 1, inner_ = 1;
 };
 
-class LibraryOperation final : public cuda::Operation {
+class LibraryOperation final : public cuda::Operation, public ReportsByPhase {
  public:
   LibraryOperation(SimDriver& driver, std::shared_ptr<Body> body, const LibraryOptions& options, std::string failure)
       : driver_(driver),
@@ -160,10 +161,11 @@ class LibraryOperation final : public cuda::Operation {
     std::vector<void*> addresses(at.buffers, at.buffers + body_->inputs.size() + body_->outputs.size());
     if (at.guard && !guardable_) driver_.violation(what + " is launched guarded, though it cannot be");
     return driver_.enqueue(at.stream, what,
-                           [body = body_, addresses, scratch = at.scratch, guard = at.guard, flag = at.flag](
-                               OperationMemory& memory) { return body->run(addresses, scratch, guard, flag, memory); });
+                           [body = body_, addresses, scratch = at.scratch, guard = at.guard, flag = at.flag, phase = at.phase](
+                               OperationMemory& memory) { return body->run(addresses, scratch, guard, flag, phase, memory); });
   }
-  bool failed() const override { return body_->failed; }
+  void tell_of(int phase) override { told_ = phase; }
+  bool failed() const override { return body_->failed[told_]; }
   std::string failure() const override { return failed() ? failure_ : std::string(); }
   bool guardable() const override { return guardable_; }
   bool recordable() const override { return recordable_; }
@@ -173,6 +175,7 @@ class LibraryOperation final : public cuda::Operation {
   std::shared_ptr<Body> body_;
   std::string failure_;
   bool guardable_, recordable_;
+  int told_ = 0;
 };
 
 bool of_images(Op op) {

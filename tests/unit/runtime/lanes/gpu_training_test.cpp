@@ -1,15 +1,11 @@
 // Training on virtual GPUs: the numbers of plain C++, whatever is between the lanes, and what a step asks of the driver.
+#include "gpu_training.h"
 #include "runtime/plan/op_list.h"
-#include "tests/sim/sim_machine.h"
-#include "tests/fixtures/training_plan.h"
-#include "tests/fixtures/variable_values.h"
 
 #include "runtime/bind/binding.h"
 #include "sheaf/trace.h"
-#include "sheaf/trainer.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,52 +15,13 @@
 namespace sheaf {
 namespace {
 
+using namespace gpu_training;
+
 using sim::Call;
 using sim::MachineOptions;
 using sim::SimMachine;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-MachineOptions machine(bool collectives = true) {
-  MachineOptions options;
-  options.driver.devices = 3;
-  options.driver.violation = [](const std::string& what) { ADD_FAILURE() << what; };
-  options.library.operations = std::make_shared<TrainingDevice>();
-  options.collectives = collectives;
-  return options;
-}
-
-struct Batch {
-  std::vector<float> x, t;
-  explicit Batch(int64_t rows, int seed = 0) : x(size_t(rows) * 3), t(size_t(rows)) {
-    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(int(i * 7 + size_t(seed) * 5) % 5 - 2);
-    for (size_t i = 0; i < t.size(); ++i) t[i] = static_cast<float>(int(i * 3 + size_t(seed)) % 4 - 1);
-  }
-  std::vector<const void*> buffers() const { return {x.data(), t.data()}; }
-};
-
-/// A model in training on a machine. Members are destroyed in an order in which nothing outlives what it needs.
-struct Training {
-  SimMachine machine;
-  std::shared_ptr<const DeviceSet> devices;
-  Model model;
-  std::unique_ptr<Trainer> trainer;
-
-  Training(const MachineOptions& options, const std::string& list, const TrainingOptions& plan, int64_t rows,
-           const BindOptions& bind = {})
-      : machine(options), devices(machine.list(list)), model(load(plan)) {
-    auto bound = Trainer::bind(model, devices, rows, bind);
-    EXPECT_TRUE(bound) << to_string(bound.error());
-    if (bound) trainer = std::make_unique<Trainer>(std::move(*bound));
-    if (trainer) trainer->progress().lr = 0.125 / double(rows + 1);
-  }
-  static Model load(const TrainingOptions& options) {
-    TrainingPlan made(options);
-    auto loaded = Model::from_plan(std::move(made.b.plan));
-    EXPECT_TRUE(loaded && loaded->initialise_parameters(0));
-    return *loaded;
-  }
-};
 
 void expect_near(const std::vector<float>& a, const std::vector<float>& b, const std::string& what) {
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(a[i], b[i], 1e-4 * (1 + std::abs(b[i]))) << what << " at " << i;
@@ -131,13 +88,6 @@ TEST(GpuTraining, WhatCannotBeCapturedIsLaunchedWithTheSameNumbers) {
                 ::testing::AllOf(::testing::StartsWith("warning: cuda:0: "), ::testing::HasSubstr("not now")));
     EXPECT_EQ(training.machine.driver().calls(Call::launch_graph), 0);
   }
-}
-
-/// Batches too large for the common transfer of small inputs.
-std::vector<Batch> large_batches(int64_t rows, int count) {
-  std::vector<Batch> batches;
-  for (int i = 0; i < count; ++i) batches.emplace_back(rows, i);
-  return batches;
 }
 
 /// Steps on these batches, each with the next one at hand if `ahead` says so; the bits of the losses and weights.
@@ -348,7 +298,7 @@ TEST(GpuTraining, AQuarterOfTheBytesCrossesTheBus) {
 }
 
 TEST(GpuTraining, BytesThatNoStepTakesAreErrors) {
-  SimMachine machine(sheaf::machine());
+  SimMachine machine(gpu_training::machine());
   const auto devices = machine.list("cuda:0");
   const Model model = Training::load({});
   const auto problem = [&](const std::string& name, size_t numbers) {

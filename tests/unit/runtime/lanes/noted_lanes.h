@@ -16,9 +16,22 @@ struct Lanes {
   std::vector<NotingQueue*> queues;
   int instances = 0;
 
-  explicit Lanes(size_t count) : programs(count) {
+  /// `overlapping`: of queues on which two runs may be under way.
+  explicit Lanes(size_t count, bool overlapping = false) : programs(count) {
     for (LaneProgram& program : programs) {
-      auto queue = std::make_unique<NotingQueue>();
+      std::unique_ptr<NotingQueue> queue;
+      if (overlapping) {
+        auto made = std::make_unique<OverlappingQueue>();
+        program.overlapping = made.get();
+        for (Event*& end : program.ends) {
+          events.push_back(std::make_unique<NotedEvent>());
+          events.back()->name = "end" + std::to_string(events.size() - 1);
+          end = events.back().get();
+        }
+        queue = std::move(made);
+      } else {
+        queue = std::make_unique<NotingQueue>();
+      }
       queues.push_back(queue.get());
       program.queue = std::move(queue);
       program.asynchronous = true;
@@ -28,6 +41,7 @@ struct Lanes {
     executables.push_back(std::make_unique<NotedExecutable>(name));
     LaneOperation operation;
     operation.executable = executables.back().get();
+    operation.reports = executables.back().get();
     operation.instance = InstanceId(instances++);
     LaneProgram& program = programs[LaneId(lane)];
     operation.first_wait = operation.end_wait = static_cast<uint32_t>(program.waits.size());

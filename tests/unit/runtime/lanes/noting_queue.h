@@ -3,6 +3,7 @@
 
 #include "runtime/device/operation.h"
 #include "runtime/device/device.h"
+#include "runtime/device/overlapping_runs.h"
 
 #include <atomic>
 #include <functional>
@@ -12,14 +13,16 @@
 namespace sheaf {
 
 /// Writes its name where it is launched; may fail, and refuse to be guarded, recorded or merged.
-struct NotedExecutable : Executable {
+struct NotedExecutable : Executable, ReportsByPhase {
   explicit NotedExecutable(std::string name) : name(std::move(name)) {}
   void run(void* const*, void*) override {}
-  bool failed() const override { return fails; }
+  void tell_of(int phase) override { told = phase; }
+  bool failed() const override { return fails || fails_in == told; }
   std::string failure() const override { return name + " failed"; }
   bool recordable() const override { return records; }
   bool guardable() const override { return guards; }
   std::string name;
+  int fails_in = -1, told = 0;  ///< phases
   bool fails = false, records = true, guards = true;
 };
 
@@ -82,13 +85,34 @@ class NotingQueue : public Queue {
   std::string unrecordable;  ///< what no recording may contain
   bool recording_allowed = true;
 
- private:
+ protected:
   void note(std::string call) {
     if (recorded_) recorded_->calls.push_back(call);
     calls_.push_back(std::move(call));
   }
+
+ private:
   std::vector<std::string> calls_;
   std::unique_ptr<NotedWork> recorded_;
+};
+
+/// One on which two runs may be under way.
+class OverlappingQueue : public NotingQueue, public OverlapsRuns {
+ public:
+  void begin_run() override { begin_run(RunBegin()); }
+  void begin_run(const RunBegin& begin) override {
+    std::string call = "begin " + std::to_string(begin.phase) + (begin.clears ? " clear" : "");
+    for (Event* event : begin.after) call += " after " + static_cast<NotedEvent*>(event)->name;
+    note(call);
+  }
+  void end_run(Event& end) override { note("end " + static_cast<NotedEvent&>(end).name); }
+  Result<void> finish_run() override {
+    note("finish");
+    if (!problem.empty()) return Error(problem);
+    return {};
+  }
+  bool disturbed() const override { return is_disturbed; }
+  bool is_disturbed = false;
 };
 
 }  // namespace sheaf

@@ -174,6 +174,30 @@ TEST(Loader, ManyThreadsGiveTheSameBatches) {
   EXPECT_EQ(take_all(data, options, 7), alone);
 }
 
+/// While a step is under way, the batch of the one before may still be read.
+TEST(Loader, TheBatchesInUseStayAsTheyAre) {
+  const Dataset data = numbered_rows(40);
+  LoaderOptions options;
+  options.batch_size = 2;
+  options.shuffle = false;
+  options.batches = 60;
+  options.in_use = 2;
+  auto loader = BatchLoader::start(data, options);
+  ASSERT_TRUE(loader);
+  std::optional<Batch> before;
+  for (int64_t i = 0; i < 60; ++i) {
+    auto batch = (*loader)->next();
+    ASSERT_TRUE(batch && *batch);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // others are read meanwhile
+    if (before) {
+      EXPECT_EQ(static_cast<const float*>(before->buffers[0])[0], static_cast<float>((i - 1) * 2 % 40));
+    }
+    EXPECT_EQ(static_cast<const float*>((*batch)->buffers[0])[0], static_cast<float>(i * 2 % 40));
+    before = **batch;
+  }
+  EXPECT_FALSE(*(*loader)->next());
+}
+
 TEST(Loader, EndsAtAnyMoment) {
   const Dataset data = numbered_rows(100);
   for (int taken = 0; taken < 8; ++taken) {

@@ -35,6 +35,111 @@ TEST(Loop, GivesAStepTheNextBatchToo) {
   EXPECT_LE(learner.came_ahead, 10) << "one of each epoch's three";
 }
 
+/// A step's successor is started before its loss is asked for: the same losses, records and weights, whatever happens in between.
+TEST(Loop, ALossIsReadAStepLaterWithTheSameBits) {
+  const Dataset data = numbered_rows(10);
+  struct Told {
+    std::vector<double> losses, rates;
+    std::vector<int64_t> steps, saved, epochs;
+    float weight = 0;
+    bool operator==(const Told&) const = default;
+  };
+  for (const int64_t every : {0, 2, 3}) {
+    for (const int64_t batch : {2, 4, 10}) {
+      SCOPED_TRACE(std::to_string(every) + ", " + std::to_string(batch));
+      Told told[2];
+      for (const bool overlapping : {false, true}) {
+        FakeLearner learner;
+        learner.overlapping = overlapping;
+        Told& one = told[overlapping];
+        LoopState state;
+        LoopHooks hooks = no_hooks();
+        hooks.step = [&](const StepRecord& record) {
+          one.losses.push_back(record.loss);
+          one.rates.push_back(record.lr);
+          one.steps.push_back(record.step);
+          EXPECT_EQ(state.step, record.step);
+          return Result<void>();
+        };
+        hooks.epoch = [&](const EpochRecord& record) {
+          EXPECT_EQ(learner.progress().steps, state.step) << "all is done at an epoch's end";
+          return one.epochs.push_back(record.steps), Result<void>();
+        };
+        hooks.save = [&](const LoopState& now) {
+          EXPECT_EQ(learner.progress().steps, now.step) << "all that is saved is done";
+          return one.saved.push_back(now.step), Result<void>();
+        };
+        LoopSettings settings = settings_of(17, batch);
+        settings.checkpoint_every = every;
+        settings.saving_allowance_seconds = 100;
+        ASSERT_TRUE(train(learner, data, settings, hooks, state));
+        one.weight = learner.weight;
+        EXPECT_EQ(learner.most_started, overlapping && batch < 10 ? 2U : 1U) << "a whole epoch in a batch ends with each step";
+      }
+      EXPECT_EQ(told[0], told[1]);
+    }
+  }
+}
+
+TEST(Loop, ALossThatIsNotFiniteEndsWithItsOwnStepAndBatch) {
+  const Dataset data = numbered_rows(12);
+  for (const int64_t at : {1, 2, 3, 5, 9}) {
+    SCOPED_TRACE(at);
+    float weights[2], rows[2];
+    for (const bool overlapping : {false, true}) {
+      FakeLearner learner;
+      learner.overlapping = overlapping;
+      learner.nan_at = at;
+      LoopState state;
+      int64_t told = 0;
+      LoopHooks hooks = no_hooks();
+      hooks.step = [&](const StepRecord& record) { return told = record.step, Result<void>(); };
+      const auto end = train(learner, data, settings_of(9), hooks, state);
+      ASSERT_FALSE(end);
+      EXPECT_THAT(end.error().message(), HasSubstr("the loss of step " + std::to_string(at) + " "));
+      EXPECT_EQ(state.step, at - 1);
+      EXPECT_EQ(learner.progress().steps, at - 1);
+      EXPECT_EQ(told, at);
+      weights[overlapping] = learner.weight;
+      rows[overlapping] = learner.not_finite_row;
+    }
+    EXPECT_EQ(weights[0], weights[1]);
+    EXPECT_EQ(rows[0], rows[1]) << "the failed step's batch is searched";
+  }
+}
+
+TEST(Loop, AStepUnderWayIsFinishedWhereItIsStopped) {
+  const Dataset data = numbered_rows(40);
+  for (const int64_t after : {1, 2, 5}) {
+    FakeLearner learner;
+    learner.overlapping = true;
+    LoopState state;
+    int64_t told = 0, saved = 0;
+    LoopHooks hooks = no_hooks();
+    hooks.step = [&](const StepRecord& record) { return told = record.step, Result<void>(); };
+    hooks.stopped = [&] { return told >= after; };
+    hooks.save = [&](const LoopState& now) { return saved = now.step, Result<void>(); };
+    const auto end = train(learner, data, settings_of(9), hooks, state);
+    ASSERT_TRUE(end);
+    EXPECT_EQ(*end, Ending::stopped);
+    EXPECT_EQ(told, after + 1) << "the one that was under way too";
+    EXPECT_EQ(saved, after + 1);
+    EXPECT_EQ(learner.progress().steps, after + 1);
+  }
+}
+
+TEST(Loop, AfterAHooksErrorTheStateCountsTheStepUnderWay) {
+  const Dataset data = numbered_rows(40);
+  FakeLearner learner;
+  learner.overlapping = true;
+  LoopState state;
+  LoopHooks hooks = no_hooks();
+  hooks.step = [](const StepRecord& record) { return record.step == 3 ? Result<void>(Error("full disk")) : Result<void>(); };
+  ASSERT_FALSE(train(learner, data, settings_of(9), hooks, state));
+  EXPECT_EQ(state.step, 4);
+  EXPECT_EQ(learner.progress().steps, 4);
+}
+
 TEST(Loop, CountsStepsEpochsAndRows) {
   const Dataset data = numbered_rows(10);
   FakeLearner learner;

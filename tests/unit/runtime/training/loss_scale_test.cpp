@@ -41,6 +41,7 @@ TEST(LossScaleWatch, CountsFromTheLastUpdateThatItKnows) {
 class ScaledLearner : public FakeLearner {
  public:
   explicit ScaledLearner(int64_t skips) : skips_(skips) {}
+  bool scales_loss() const override { return true; }
   Result<std::optional<LossScale>> watch_loss_scale() override {
     ++looks;
     const int64_t steps = progress().steps, skipped = std::min(steps, skips_);

@@ -1,0 +1,76 @@
+// A trainer's steps that are started and finished later.
+#include "runtime/base/exception.h"
+#include "runtime/training/trainer_state.h"
+
+#include <cmath>
+
+namespace sheaf {
+namespace {
+
+bool is_update(const Result<float>& loss) { return loss && std::isfinite(*loss); }
+
+}  // namespace
+
+bool Trainer::State::end_started() {
+  for (size_t i = 0; i < started.size(); ++i) {
+    if (!started[i].loss) started[i].loss = started[i].step->finish();
+    if (is_update(*started[i].loss)) continue;
+    for (; started.size() > i + 1; started.pop_back()) progress.steps -= started.back().counted;
+    return false;
+  }
+  return true;
+}
+
+Result<void> Trainer::State::check_none_started(const char* what) const {
+  if (started.empty()) return {};
+  return Error(std::string(what) + " comes after steps that were started: call finish() for each of the " +
+               std::to_string(started.size()) + " first");
+}
+
+Result<void> Trainer::start_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options,
+                                 std::span<const void* const> next) try {
+  State& state = *state_;
+  SHEAF_TRY(state.check_count(values.size()));
+  if (!next.empty()) SHEAF_TRY(state.check_count(next.size()));
+  if (state.started.size() == kMostStarted) return state.check_none_started("a third step");
+  SHEAF_ASSIGN(auto* step, state.step_of(rows));
+  const bool overlaps = step->overlaps() && !options.trace;
+  // Others come one after another; a step after one that failed is forgotten.
+  const bool alone = !overlaps || (!state.started.empty() && state.started.back().step != step);
+  if (alone && !state.end_started()) return {};
+  state.set_settings();
+  if (overlaps) {
+    SHEAF_TRY(step->start(values, options, next));
+    state.started.push_back({step, {}, true});
+  } else {
+    auto loss = step->run(values, options, next);
+    const bool counts = is_update(loss);
+    state.started.push_back({step, std::move(loss), counts});
+  }
+  state.progress.steps += state.started.back().counted;
+  return {};
+} catch (...) {
+  return error_of_exception();
+}
+
+Result<float> Trainer::finish() try {
+  State& state = *state_;
+  if (state.started.empty()) return Error("no step is under way: none was started, or one before it failed");
+  State::Started& oldest = state.started.front();
+  auto loss = oldest.loss ? *std::move(oldest.loss) : oldest.step->finish();
+  if (is_update(loss)) {
+    state.started.erase(state.started.begin());
+    return loss;
+  }
+  for (const State::Started& step : state.started) state.progress.steps -= step.counted;
+  state.started.clear();
+  return loss;
+} catch (...) {
+  return error_of_exception();
+}
+
+size_t Trainer::started() const { return state_->started.size(); }
+
+bool Trainer::overlaps() const { return whole().overlaps(); }
+
+}  // namespace sheaf
