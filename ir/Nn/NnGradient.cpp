@@ -1,4 +1,5 @@
 // Shapes, splitting and scalar definitions of the ops that gradients and losses are composed of.
+#include "ir/Nn/Lengths.h"
 #include "ir/Nn/ShapeRules.h"
 #include "ir/ScalarArithmetic.h"
 
@@ -59,8 +60,20 @@ LogicalResult PadOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl
   if (!dim) return failure();
   const Extent& size = operands[0].dims[*dim];
   int64_t begin = getBegin(), whole = getSize();
-  if (!size.is_static() && !size.terms.count("?"))
+  if (depends_on_rows(*this, size))
     return emitError("pads along a dimension that depends on the batch (input ") << ir::to_string(operands[0]) << ")";
+  if (auto length = (*this)->getAttrOfType<StringAttr>(kLength)) {
+    FailureOr<Extent> open = parsed_length(*this, length);
+    if (failed(open)) return failure();
+    // Every length has a first and a last entry.
+    if (size != Extent(1) || (begin != 0 && begin != -1))
+      return emitError("expects one entry, the first or the last of '")
+             << length.getValue() << "', but " << ir::to_string(operands[0]) << " begins at " << begin;
+    TensorShape y = operands[0];
+    y.dims[*dim] = *open;
+    results.push_back(y);
+    return success();
+  }
   if (begin < 0 || whole < 0 || (size.is_static() && begin + size.constant > whole))
     return emitError("expects a range inside ")
            << whole << " entries, but dimension " << *dim << " of " << ir::to_string(operands[0]) << " begins at " << begin;
@@ -115,29 +128,36 @@ LogicalResult DropoutTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallV
   for (int64_t dim : getMaskDims().value_or(ArrayRef<int64_t>()))
     if (dim < 0 || dim >= operands[0].rank())
       return emitError("has a mask along dimension ") << dim << " of " << ir::to_string(operands[0]);
-  if (llvm::count_if(operands[0].dims, [](const Extent& dim) { return !dim.is_static(); }) > 1)
-    return emitError("expects at most one size that depends on the batch, but the input is ") << ir::to_string(operands[0]);
+  bool open = false;
+  for (const Extent& dim : operands[0].dims) {
+    if (open && depends_on_rows(*this, dim))
+      return emitError("expects at most one size that depends on the batch, and lengths behind it, but the input is ")
+             << ir::to_string(operands[0]) << "; a Permute before it mends it";
+    open |= !dim.is_static();
+  }
   results.push_back(operands[0]);
   return success();
 }
 bool DropoutTrainOp::usesCoordinates() { return true; }
+bool DropoutTrainOp::usesSizes() { return cast<RankedTensorType>(getY().getType()).getNumDynamicDims() > 1; }
 Value DropoutTrainOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   auto type = cast<RankedTensorType>(getY().getType());
   ValueRange coordinates = in.drop_front(getFirstRow() ? 4 : 3);
   auto integer = [&](int64_t value) -> Value { return b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(value)); };
   auto in_mask = [&](int64_t dim) { return !getMaskDims() || llvm::is_contained(*getMaskDims(), dim); };
-  bool by_rows = false;
   // The size of the batch dimension is unknown; counted as the outermost one, it isn't needed.
-  Value position = integer(0);
+  std::optional<int64_t> outermost;
   for (int64_t i = 0; i < type.getRank(); ++i)
-    if (type.isDynamicDim(i) && in_mask(i)) position = coordinates[i], by_rows = true;
-  if (getFirstRow() && by_rows) {
+    if (type.isDynamicDim(i) && in_mask(i) && !outermost) outermost = i;
+  Value position = outermost ? coordinates[*outermost] : integer(0);
+  if (getFirstRow() && outermost) {
     Value before = b.create<arith::MulIOp>(loc, in[3], integer(static_cast<int64_t>(getRows())));
     position = b.create<arith::AddIOp>(loc, position, before);
   }
   for (int64_t i = 0; i < type.getRank(); ++i) {
-    if (type.isDynamicDim(i) || !in_mask(i)) continue;
-    position = b.create<arith::MulIOp>(loc, position, integer(type.getDimSize(i)));
+    if (i == outermost || !in_mask(i)) continue;
+    Value size = type.isDynamicDim(i) ? coordinates[type.getRank() + i] : integer(type.getDimSize(i));
+    position = b.create<arith::MulIOp>(loc, position, size);
     position = b.create<arith::AddIOp>(loc, position, coordinates[i]);
   }
   double p = getP().convertToDouble();

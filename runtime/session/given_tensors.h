@@ -1,6 +1,7 @@
 // Tensors that a caller gives to a run: matches them with the model's values and checks that they fit.
 #pragma once
 
+#include "runtime/session/bound_sizes.h"
 #include "sheaf/model.h"
 
 #include <optional>
@@ -32,6 +33,11 @@ Result<std::vector<GivenTensor>> in_order(std::string_view what, std::span<const
 
 /// The number of rows in `given`, in the order of `values`: from the first whose sizes depend on the batch; none if none does.
 std::optional<int64_t> rows_of(std::span<const ValueInfo> values, std::span<const GivenTensor> given);
+
+/// The rows and lengths that `given` has, in the order of `values`; `whole` where it doesn't say. Errors: a length below 1 or above
+/// its largest number; two that give a length two numbers.
+Result<BoundSize> size_of(std::string_view what, std::span<const ValueInfo> values, std::span<const GivenTensor> given,
+                          const std::vector<Length>& lengths, const BoundSize& whole);
 
 /// The address of `tensor`, which is `value` and must have `shape`. Errors: it has another dtype or shape; it has elements but
 /// no address.
