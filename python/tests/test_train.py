@@ -409,7 +409,7 @@ class Text(nn.Module):
 
 
 @pytest.mark.parametrize("output, shape, unused", [("head", ["batch"], "word"), ("words", ["batch", "seq"], "head")])
-def test_one_plan_trains_on_sequences_of_any_length(output, shape, unused):
+def test_one_plan_trains_on_sequences_of_any_length(output, shape, unused, tmp_path):
     training = {"targets": {"y": {"shape": shape, "dtype": "int64"}}, "loss": {"type": "CrossEntropyLoss", "inputs": [output, "y"]},
                 "optimizer": {"type": "SGD", "lr": 0.1, "momentum": 0.9}, "metrics": ["accuracy"]}
     plan = sheaf.compile({**TEXT, "outputs": ["head", "words"], "training": training})
@@ -443,6 +443,10 @@ def test_one_plan_trains_on_sequences_of_any_length(output, shape, unused):
             module.load_state_dict(model.state_dict(tensors="torch"))
             assert found["loss"] == pytest.approx(nn.functional.cross_entropy(module(seen[0][0])[output == "words"], seen[0][1]).item(), abs=1e-5)
     trainer.prepare(2, lengths={"seq": 9})
+    trainer.save(tmp_path / "run.safetensors")
+    other = model.trainer("cpu", batch=5, lengths={"seq": 9})
+    other.restore(tmp_path / "run.safetensors")
+    assert other.steps == 18
     with pytest.raises(sheaf.Error, match="the length 'seq', at most 12, can't be 13, as it is by input 'tokens'"):
         trainer.step(torch.zeros(5, 13, dtype=torch.int64), torch.zeros((5, 13)[:len(shape)], dtype=torch.int64))
     with pytest.raises(sheaf.Error, match="the length 'seq', at most 12, has no number"):
