@@ -37,7 +37,7 @@ struct BindOptions {
   /// one for each device. A DeviceList has its own.
   int shards = 0;
   Tune tune = Tune::off;
-  /// A number for each of the model's lengths, with which a Session is bound first; it takes data of others, too.
+  /// A number for each of the model's lengths, with which a Session or Trainer is bound first; it takes data of others, too.
   LengthNumbers lengths{};
   bool explain = false;  ///< reasons in report() name the alternatives too; binding takes longer
   /// Inputs, and a Trainer's targets, of float32 whose data are bytes, by name. On GPUs alone they are given as bytes, a quarter of

@@ -76,9 +76,10 @@ class Trainer {
   /// Forward, loss, backward, update on one batch. Returns the loss before the update. If it isn't finite, nothing
   /// is updated: parameters, buffers and optimiser state stay as they were, and the step doesn't count.
   /// A view with a name is the input or target of that name; views without names come in the order of inputs(). All have the
-  /// same number of rows, from 1 to batch(): the last batch of an epoch may be smaller. It counts like any other step.
+  /// same number of rows, from 1 to batch(): the last batch of an epoch may be smaller. It counts like any other step. Their
+  /// lengths may be others than BindOptions::lengths (docs/lengths.md).
   /// Errors: a tensor that is missing, superfluous, or of another dtype or shape; those of Session::run(); for the first batch
-  /// with another number of rows also those of binding.
+  /// with another number of rows or other lengths also those of binding.
   Result<float> step(std::span<const TensorView> values, const RunOptions& options = {});
 
   /// The fast path: an address for each of inputs(). It doesn't check that they have as many elements as input_shape() says.
@@ -111,9 +112,10 @@ class Trainer {
   bool overlaps() const;
   /// Values given as `next` won't come, or have changed since.
   void forget_next();
-  /// Binds the step to `rows` rows too, from 1 to batch(), so that no step has to. Shares the memory within a step with that of
+  /// Binds the step to `rows` rows too, from 1 to batch(), so that no step has to. `lengths`: numbers for the model's lengths;
+  /// those that aren't given are as in BindOptions::lengths. Shares the memory within a step with that of
   /// a whole batch. Keeps at most kMostSizes sizes and drops those used longest ago; they can be bound again.
-  Result<void> prepare(int64_t rows);
+  Result<void> prepare(int64_t rows, const LengthNumbers& lengths = {});
   static constexpr size_t kMostSizes = 8;
 
   /// After a step whose loss wasn't finite, with the same values: the first layer, in the order of the step, whose output isn't

@@ -51,7 +51,7 @@ double count(MLIRContext& context, const ScalarBody& body, const std::vector<DTy
 double count(MLIRContext& context, const Fusion& fusion, DType element) {
   std::vector<DType> scalars = {element};
   for (const Operand& operand : fusion.operands) scalars.push_back(operand.dtype);
-  return count(context, fusion.body, scalars, fusion.coordinates.size());
+  return count(context, fusion.body, scalars, fusion.coordinates.size() + fusion.sizes.size());
 }
 
 /// Drops the terms that are zero.
@@ -65,7 +65,8 @@ std::vector<KernelArithmetic> only(std::vector<KernelArithmetic> terms) {
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext& context, const ElementwiseSpec& spec) {
   std::vector<DType> scalars;
   for (const Operand& input : spec.inputs) scalars.push_back(input.dtype);
-  return only({{count(context, spec.body, scalars, spec.coordinates.size()), static_cast<int>(spec.inputs.size())}});
+  return only({{count(context, spec.body, scalars, spec.coordinates.size() + spec.sizes.size()),
+                static_cast<int>(spec.inputs.size())}});
 }
 
 std::vector<KernelArithmetic> arithmetic_of(MLIRContext& context, const SoftmaxSpec& spec) {

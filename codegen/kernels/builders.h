@@ -56,8 +56,9 @@ class FusedBody {
 
 /// One loop for each dimension in [first, last), at least one loop: for kernels that know their position.
 Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>& operands, size_t first, size_t last);
-/// indices[d] + coordinates[d] as an i64, for each d.
-Emitter::Values located(Emitter& emitter, llvm::ArrayRef<mlir::Value> indices, const std::vector<Extent>& coordinates);
+/// indices[d] + coordinates[d] as an i64, for each d; then each of `sizes`.
+Emitter::Values located(Emitter& emitter, llvm::ArrayRef<mlir::Value> indices, const std::vector<Extent>& coordinates,
+                        const std::vector<Extent>& sizes);
 
 /// An error unless every operand of `fusion` has exactly `shape`, and it has no coordinates.
 Result<void> check_same_shape(const std::string& kernel, const Fusion& fusion, const Shape& shape);

@@ -16,12 +16,14 @@ Result<std::vector<Loop>> separate(const Shape& shape, const std::vector<Shape>&
   return loops;
 }
 
-Emitter::Values located(Emitter& e, llvm::ArrayRef<Value> indices, const std::vector<Extent>& coordinates) {
+Emitter::Values located(Emitter& e, llvm::ArrayRef<Value> indices, const std::vector<Extent>& coordinates,
+                        const std::vector<Extent>& sizes) {
   Emitter::Values places;
-  for (size_t d = 0; d < coordinates.size(); ++d) {
-    Value index = e.add(indices[d], e.size(coordinates[d]));
+  const auto add = [&](Value index) {
     places.push_back(e.builder.create<arith::IndexCastOp>(e.loc, e.builder.getI64Type(), index));
-  }
+  };
+  for (size_t d = 0; d < coordinates.size(); ++d) add(e.add(indices[d], e.size(coordinates[d])));
+  for (const Extent& size : sizes) add(e.size(size));
   return places;
 }
 
@@ -46,7 +48,7 @@ Result<KernelUse> build(Emitter& e, const ElementwiseSpec& spec) {
     Emitter::Values scalars;
     for (size_t i = 0; i < spec.inputs.size(); ++i)
       scalars.push_back(e.load(static_cast<int>(i), e.offset(i, loops, indices, flat, flattened)));
-    llvm::append_range(scalars, located(e, indices, spec.coordinates));
+    llvm::append_range(scalars, located(e, indices, spec.coordinates, spec.sizes));
     Emitter::Values results = spec.body(e.builder, e.loc, scalars);
     if (results.size() != spec.outputs.size()) {
       problem = spec.name + ": the body gave " + std::to_string(results.size()) + " results for " +
@@ -108,7 +110,7 @@ Value FusedBody::apply(Value value, llvm::function_ref<Value(size_t)> offset_of,
   if (!fusion_.body) return value;
   Emitter::Values scalars{value};
   for (size_t i = 0; i < buffers_.size(); ++i) scalars.push_back(emitter_.load(buffers_[i], offset_of(i)));
-  llvm::append_range(scalars, located(emitter_, indices, fusion_.coordinates));
+  llvm::append_range(scalars, located(emitter_, indices, fusion_.coordinates, fusion_.sizes));
   return fusion_.body(emitter_.builder, emitter_.loc, scalars).front();
 }
 

@@ -41,8 +41,8 @@ struct ElementwiseSpec {
   std::vector<DType> outputs;
   ScalarBody body;
   /// If not empty (then one per dimension of `shape`), the body gets, after the inputs' scalars, one i64 for each dimension d:
-  /// the element's index along d plus coordinates[d].
-  std::vector<Extent> coordinates = {};
+  /// the element's index along d plus coordinates[d]. Then, if `sizes` isn't empty, one for each of them.
+  std::vector<Extent> coordinates = {}, sizes = {};
 };
 
 /// Arithmetic fused into another kernel, on its elements as they are loaded or stored: the body gets the element, then one
@@ -50,8 +50,8 @@ struct ElementwiseSpec {
 struct Fusion {
   std::vector<Operand> operands;  ///< broadcast to the kernel's shape if the kernel's comment allows it
   ScalarBody body;
-  /// As ElementwiseSpec::coordinates, for the kernel's shape, if the kernel's comment allows it.
-  std::vector<Extent> coordinates = {};
+  /// As in ElementwiseSpec, for the kernel's shape, if the kernel's comment allows it.
+  std::vector<Extent> coordinates = {}, sizes = {};
 };
 
 /// y = softmax(x) or log_softmax(x) over `dim` (negative from the end). Operands of fusions may be broadcast.

@@ -36,6 +36,7 @@ void ElementChain::add(Operation& op, const ir::ShapeAnalysis& shapes) {
   ops_.push_back(&op);
   auto elementwise = cast<nn::ElementwiseOpInterface>(op);
   located_ |= elementwise.usesCoordinates();
+  sized_ |= elementwise.usesSizes();
   for (OpOperand& operand : op.getOpOperands()) {
     auto argument = dyn_cast<BlockArgument>(operand.get());
     if (!argument || argument == element_ || !elementwise.operandIsRead(operand.getOperandNumber())) continue;
@@ -78,6 +79,10 @@ std::vector<Extent> ElementChain::coordinates(const ir::ShapeAnalysis& shapes) c
   return offsets;
 }
 
+std::vector<Extent> ElementChain::sizes() const {
+  return sized_ ? std::vector<Extent>(shape_.dims.begin(), shape_.dims.end()) : std::vector<Extent>();
+}
+
 ScalarBody ElementChain::body(SmallVector<mlir::Value> outputs) const {
   return [chain = *this, outputs](OpBuilder& builder, mlir::Location loc, ValueRange scalars) {
     DenseMap<mlir::Value, mlir::Value> made;
@@ -91,7 +96,9 @@ ScalarBody ElementChain::body(SmallVector<mlir::Value> outputs) const {
         if (!elementwise.operandIsRead(operand.getOperandNumber())) elements.push_back(nullptr);
         else elements.push_back(found != chain.index_of_.end() ? scalars[first + found->second] : made[operand.get()]);
       }
-      if (elementwise.usesCoordinates()) llvm::append_range(elements, scalars.drop_front(first + chain.inputs_.size()));
+      const ValueRange place = scalars.drop_front(first + chain.inputs_.size());
+      if (elementwise.usesSizes()) llvm::append_range(elements, place);
+      else if (elementwise.usesCoordinates()) llvm::append_range(elements, place.take_front(chain.shape_.rank()));
       made[op->getResult(0)] = elementwise.buildScalar(builder, loc, elements);
     }
     SmallVector<mlir::Value> results;
@@ -110,6 +117,7 @@ kernels::Fusion ElementChain::fusion(mlir::Value output, const ir::ShapeAnalysis
   }
   fusion.body = body({output});
   fusion.coordinates = coordinates(shapes);
+  fusion.sizes = sizes();
   return fusion;
 }
 

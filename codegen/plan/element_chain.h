@@ -15,7 +15,7 @@ sheaf::Symbol offset_symbol(const sheaf::Symbol& chunk);
 
 /// Element-wise ops of a fused group, in order, as a kernel's scalar body. Each tensor they read is an operand with the shape
 /// that aligns it with the result; a tensor aligned in two ways is two operands. `element` is the value that the kernel passes
-/// itself, as the first scalar; null if it passes none. Coordinates come last.
+/// itself, as the first scalar; null if it passes none. Coordinates come last, then sizes.
 class ElementChain {
  public:
   ElementChain(mlir::Value element, const ir::TensorShape& shape) : element_(element), shape_(shape) {}
@@ -28,6 +28,8 @@ class ElementChain {
   /// For each dimension of the result, the offset added to an element's index: the start of a replica's chunk. Empty if no op
   /// asks for its position.
   std::vector<Extent> coordinates(const ir::ShapeAnalysis& shapes) const;
+  /// The result's sizes. Empty if no op asks for them.
+  std::vector<Extent> sizes() const;
   std::string name() const;
   kernels::ScalarBody body(llvm::SmallVector<mlir::Value> outputs) const;
   /// The chain as a kernel takes it, with its tensors appended to `operands`.
@@ -38,7 +40,7 @@ class ElementChain {
 
   mlir::Value element_;
   ir::TensorShape shape_;
-  bool located_ = false;  ///< an op wants coordinates
+  bool located_ = false, sized_ = false;  ///< an op wants coordinates; the sizes too
   llvm::SmallVector<mlir::Operation*> ops_;
   std::vector<std::pair<mlir::BlockArgument, kernels::Shape>> inputs_;
   llvm::DenseMap<mlir::OpOperand*, size_t> index_of_;

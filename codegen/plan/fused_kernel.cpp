@@ -32,6 +32,7 @@ Result<KernelUse> elementwise_kernel(KernelModule& module, nn::FusedOp fused, co
   }
   spec.body = chain.body(llvm::to_vector(body.getTerminator()->getOperands()));
   spec.coordinates = chain.coordinates(shapes);
+  spec.sizes = chain.sizes();
   return module.add_elementwise(spec);
 }
 

@@ -105,6 +105,7 @@ Result<KernelUse> pad_kernel(KernelModule& module, nn::PadOp op, const ir::Shape
   spec.shape = y.shape;
   spec.dim = *ir::normalize_dim(op.getDim(), static_cast<int64_t>(y.shape.size()));
   spec.begin = static_cast<int64_t>(op.getBegin());
+  if (static_cast<int64_t>(op.getBegin()) < 0) spec.begin = spec.begin + y.shape[static_cast<size_t>(spec.dim)];
   spec.size = x.shape[static_cast<size_t>(spec.dim)];
   spec.value = op.getValue().convertToDouble();
   spec.description = spec.name;

@@ -59,7 +59,7 @@ bool ShapeAnalysis::lacks_rows(const Extent& size) const {
 
 void ShapeAnalysis::note_largest(Operation& op) {
   auto length = op.getAttrOfType<StringAttr>(nn::kLength);
-  if (!length) return;
+  if (!length || isa<nn::PadOp>(op)) return;
   const TensorShape& x = of(op.getOperand(0));
   const Extent& room = x.dims[*normalize_dim(op.getAttrOfType<IntegerAttr>("dim").getInt(), x.rank())];
   auto symbol = llvm::find_if(symbols_, [&](const sheaf::Symbol& known) { return known.name == length.getValue(); });

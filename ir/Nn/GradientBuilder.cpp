@@ -1,5 +1,6 @@
 #include "ir/Nn/GradientBuilder.h"
 
+#include "ir/Nn/Lengths.h"
 #include "ir/Nn/ShapeRules.h"
 
 using namespace mlir;
@@ -26,6 +27,14 @@ SmallVector<int64_t> reduced_sizes(Value x, ArrayRef<int64_t> dims, bool keepdim
     if (!llvm::is_contained(dims, static_cast<int64_t>(i))) sizes.push_back(size);
     else if (keepdim) sizes.push_back(1);
   }
+  return sizes;
+}
+
+/// Sizes as nn.reshape takes them.
+SmallVector<int64_t> requested(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> sizes(shape);
+  for (int64_t& size : sizes)
+    if (ShapedType::isDynamic(size)) size = -1;
   return sizes;
 }
 
@@ -91,12 +100,37 @@ Value GradientBuilder::sum_to(Value gradient, Value operand, ArrayRef<int64_t> d
 }
 
 Value GradientBuilder::reshape(Value x, ArrayRef<int64_t> shape) const {
-  if (type(x).getShape() == shape && llvm::count(shape, ShapedType::kDynamic) <= 1) return x;
-  SmallVector<int64_t> sizes(shape);
-  for (int64_t& size : sizes)
-    if (ShapedType::isDynamic(size)) size = -1;
-  if (llvm::count(sizes, -1) > 1) op_->emitError("has no gradient where several sizes depend on the batch");
-  return make<ReshapeOp>(type(x, shape), x, builder.getDenseI64ArrayAttr(sizes));
+  if (type(x).getShape() == shape) return x;
+  const auto open = llvm::count(shape, ShapedType::kDynamic);
+  if (open > 1 && type(x).getNumDynamicDims() != open)
+    op_->emitError("has no gradient where several sizes depend on the batch or on lengths");
+  return make<ReshapeOp>(type(x, shape), x, builder.getDenseI64ArrayAttr(requested(shape)));
+}
+
+Value GradientBuilder::reshape_to(Value x, Value operand) const {
+  ArrayRef<int64_t> shape = type(operand).getShape();
+  if (llvm::count(shape, ShapedType::kDynamic) <= 1) return reshape(x, shape);
+  SmallVector<StringRef> names;
+  int unnamed = 0;
+  for (int64_t dim = 0; dim < type(operand).getRank(); ++dim) {
+    StringAttr length = length_of(operand, dim);
+    names.push_back(length ? length.getValue() : StringRef());
+    unnamed += !length && ShapedType::isDynamic(shape[dim]);
+  }
+  if (unnamed > 1) op_->emitError("has no gradient where several sizes depend on the batch");
+  auto reshape = builder.create<ReshapeOp>(loc, type(x, shape), x, builder.getDenseI64ArrayAttr(requested(shape)));
+  reshape->setAttr(kNamedSizes, builder.getStrArrayAttr(names));
+  return reshape;
+}
+
+StringAttr GradientBuilder::length_of(Value operand, int64_t dim) const {
+  if (!shape_) return {};
+  const Extent size = shape_(operand).dims[dim];
+  return size.is_static() || depends_on_rows(op_, size) ? StringAttr() : builder.getStringAttr(sheaf::to_string(size));
+}
+
+std::string GradientBuilder::opened_by(Value operand, int64_t dim) const {
+  return shape_ ? nn::opened_by(op_, shape_(operand).dims[dim]) : "the batch";
 }
 
 Value GradientBuilder::broadcast(Value x, Value like, ArrayRef<int64_t> dims) const {

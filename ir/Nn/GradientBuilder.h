@@ -1,6 +1,8 @@
 // The builder for an op's dual (GradientOpInterface).
 #pragma once
 
+#include "ir/Shapes.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -13,8 +15,13 @@ namespace sheaf::nn {
 class GradientBuilder {
  public:
   GradientBuilder(mlir::OpBuilder& builder, mlir::Operation* op, std::function<mlir::Value(mlir::Value)> forward,
-                  std::function<bool(unsigned)> needed)
-      : builder(builder), loc(op->getLoc()), op_(op), forward_(std::move(forward)), needed_(std::move(needed)) {}
+                  std::function<bool(unsigned)> needed, std::function<ir::TensorShape(mlir::Value)> shape = {})
+      : builder(builder),
+        loc(op->getLoc()),
+        op_(op),
+        forward_(std::move(forward)),
+        needed_(std::move(needed)),
+        shape_(std::move(shape)) {}
 
   mlir::OpBuilder& builder;
   mlir::Location loc;
@@ -58,8 +65,15 @@ class GradientBuilder {
   mlir::Value sum_to(mlir::Value gradient, mlir::Value operand) const;
   /// The same if the operand's dimension i runs along dims[i] of the gradient, ascending.
   mlir::Value sum_to(mlir::Value gradient, mlir::Value operand, llvm::ArrayRef<int64_t> dims) const;
-  /// The elements in row-major order under `shape`. Emits an error if more than one size is kDynamic.
+  /// The elements in row-major order under `shape`. Several sizes that are kDynamic are x's own, in order; emits an error if x
+  /// hasn't as many.
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape) const;
+  /// The same under the shape of an operand of the op, whatever sizes x has.
+  mlir::Value reshape_to(mlir::Value x, mlir::Value operand) const;
+  /// The size of an operand of the op in the program's symbols, such as "seq", if it is open and depends on lengths alone; else null.
+  mlir::StringAttr length_of(mlir::Value operand, int64_t dim) const;
+  /// What keeps the size of an operand of the op from being a number: "the batch" or "the length 'seq'".
+  std::string opened_by(mlir::Value operand, int64_t dim) const;
   /// x broadcast to the shape of `like`; x's dimension i runs along dims[i].
   mlir::Value broadcast(mlir::Value x, mlir::Value like, llvm::ArrayRef<int64_t> dims) const;
   /// `size` entries of x from `begin` along `dim`.
@@ -69,6 +83,7 @@ class GradientBuilder {
   mlir::Operation* op_;
   std::function<mlir::Value(mlir::Value)> forward_;
   std::function<bool(unsigned)> needed_;
+  std::function<ir::TensorShape(mlir::Value)> shape_;  ///< of an operand, in a program with lengths; else empty
 };
 
 }  // namespace sheaf::nn

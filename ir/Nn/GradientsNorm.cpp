@@ -88,8 +88,10 @@ void GroupNormOp::buildGradient(GradientBuilder& gradients, ValueRange results, 
   unsigned bias = getWeight() ? 2 : 1;
   if (gradients.needed(getBias())) operands[bias] = gradients.sum(dy, but_channels, false);
   if (!gradients.needed(0u) && !gradients.needed(getWeight())) return;
-  if (llvm::any_of(shape.drop_front(), [](int64_t size) { return ShapedType::isDynamic(size); })) {
-    emitError("has no gradient where channels or space depend on the batch");
+  for (int64_t dim = 1; dim < gradients.type(dy).getRank(); ++dim) {
+    if (!ShapedType::isDynamic(shape[dim])) continue;
+    emitError("has no gradient where channels or space depend on ")
+        << gradients.opened_by(getX(), dim) << "; a number in its place mends it";
     return;
   }
   int64_t groups = getNumGroups(), size = 1;

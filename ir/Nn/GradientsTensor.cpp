@@ -1,4 +1,5 @@
 // Duals of ops that move elements or add them up.
+#include "ir/Nn/Lengths.h"
 #include "ir/Nn/Nn.h"
 
 using namespace mlir;
@@ -56,10 +57,10 @@ SHEAF_GRADIENT(BroadcastOp) {
 }
 
 SHEAF_GRADIENT(ReshapeOp) {
-  if (gradients.needed(0u)) operands[0] = gradients.reshape(results[0], gradients.type(getX()).getShape());
+  if (gradients.needed(0u)) operands[0] = gradients.reshape_to(results[0], getX());
 }
 SHEAF_GRADIENT(FlattenOp) {
-  if (gradients.needed(0u)) operands[0] = gradients.reshape(results[0], gradients.type(getX()).getShape());
+  if (gradients.needed(0u)) operands[0] = gradients.reshape_to(results[0], getX());
 }
 
 SHEAF_GRADIENT(PermuteOp) {
@@ -71,16 +72,21 @@ SHEAF_GRADIENT(PermuteOp) {
   operands[0] = gradients.make<PermuteOp>(x, results[0], gradients.builder.getDenseI64ArrayAttr(inverse));
 }
 
-/// Zeros of x's shape, with `part` from `begin` on along `dim`.
+/// Zeros of x's shape, with `part` from `begin` on along `dim`. A negative `begin` counts from the end.
 static Value padded(GradientBuilder& gradients, Operation* op, Value part, int64_t dim, int64_t begin) {
   auto x = cast<RankedTensorType>(op->getOperand(0).getType());
-  if (x.isDynamicDim(dim)) {
+  const bool open = x.isDynamicDim(dim);
+  StringAttr length = open ? gradients.length_of(op->getOperand(0), dim) : StringAttr();
+  if (open && !length) {
     op->emitError("has no gradient along a dimension that depends on the batch");
     return {};
   }
+  if (!open && begin < 0) begin += x.getDimSize(dim);
   Builder& attributes = gradients.builder;
-  return gradients.make<PadOp>(x, part, attributes.getI64IntegerAttr(dim), attributes.getI64IntegerAttr(begin),
-                               attributes.getI64IntegerAttr(x.getDimSize(dim)), /*value=*/FloatAttr());
+  Value whole = gradients.make<PadOp>(x, part, attributes.getI64IntegerAttr(dim), attributes.getI64IntegerAttr(begin),
+                                      attributes.getI64IntegerAttr(open ? 0 : x.getDimSize(dim)), /*value=*/FloatAttr());
+  if (length) whole.getDefiningOp()->setAttr(kLength, length);
+  return whole;
 }
 
 /// Inserts `step` - 1 zeros after each entry of `part` along `dim` except the last, by padding an extra dimension.
@@ -100,9 +106,9 @@ static Value spread(GradientBuilder& gradients, Value part, int64_t dim, int64_t
 SHEAF_GRADIENT(SelectOp) {
   if (!gradients.needed(0u)) return;
   SmallVector<int64_t> shape(gradients.type(getX()).getShape());
-  int64_t dim = *sheaf::ir::normalize_dim(getDim(), static_cast<int64_t>(shape.size())), index = getIndex(), size = shape[dim];
+  int64_t dim = *sheaf::ir::normalize_dim(getDim(), static_cast<int64_t>(shape.size()));
   shape[dim] = 1;
-  operands[0] = padded(gradients, *this, gradients.reshape(results[0], shape), dim, index < 0 ? index + size : index);
+  operands[0] = padded(gradients, *this, gradients.reshape(results[0], shape), dim, static_cast<int64_t>(getIndex()));
 }
 
 SHEAF_GRADIENT(SliceOp) {
@@ -132,7 +138,8 @@ SHEAF_GRADIENT(ConcatOp) {
   for (auto [i, input] : llvm::enumerate(getInputs())) {
     int64_t size = gradients.type(input).getDimSize(dim);
     if (ShapedType::isDynamic(size)) {
-      emitError("has no gradient along a dimension that depends on the batch");
+      emitError("has no gradient along dimension ")
+          << dim << ", which depends on " << gradients.opened_by(input, dim) << "; a number in its place mends it";
       return;
     }
     if (gradients.needed(static_cast<unsigned>(i))) operands[i] = gradients.slice(results[0], dim, begin, size);

@@ -1,4 +1,5 @@
 // Shapes, splitting and scalar definitions of the ops that gradients and losses are composed of.
+#include "ir/Nn/Lengths.h"
 #include "ir/Nn/ShapeRules.h"
 #include "ir/ScalarArithmetic.h"
 
@@ -59,8 +60,20 @@ LogicalResult PadOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl
   if (!dim) return failure();
   const Extent& size = operands[0].dims[*dim];
   int64_t begin = getBegin(), whole = getSize();
-  if (!size.is_static() && !size.terms.count("?"))
+  if (depends_on_rows(*this, size))
     return emitError("pads along a dimension that depends on the batch (input ") << ir::to_string(operands[0]) << ")";
+  if (auto length = (*this)->getAttrOfType<StringAttr>(kLength)) {
+    FailureOr<Extent> open = parsed_length(*this, length);
+    if (failed(open)) return failure();
+    // Every length has a first and a last entry.
+    if (size != Extent(1) || (begin != 0 && begin != -1))
+      return emitError("expects one entry, the first or the last of '")
+             << length.getValue() << "', but " << ir::to_string(operands[0]) << " begins at " << begin;
+    TensorShape y = operands[0];
+    y.dims[*dim] = *open;
+    results.push_back(y);
+    return success();
+  }
   if (begin < 0 || whole < 0 || (size.is_static() && begin + size.constant > whole))
     return emitError("expects a range inside ")
            << whole << " entries, but dimension " << *dim << " of " << ir::to_string(operands[0]) << " begins at " << begin;
@@ -111,34 +124,47 @@ static LogicalResult require_drawn(Operation* op, const TensorShape& x, ArrayRef
     if (setting.rank() != 0 || !setting.element.isInteger(64))
       return op->emitError("expects a step, a seed and a first row of one int64 each, but got ")
              << ir::to_string(setting) << " of " << setting.element;
-  if (llvm::count_if(x.dims, [](const Extent& dim) { return !dim.is_static(); }) > 1)
-    return op->emitError("expects at most one size that depends on the batch, but the input is ") << ir::to_string(x);
+  bool open = false;
+  for (const Extent& dim : x.dims) {
+    if (open && depends_on_rows(op, dim))
+      return op->emitError("expects at most one size that depends on the batch, and lengths behind it, but the input is ")
+             << ir::to_string(x) << "; a Permute before it mends it";
+    open |= !dim.is_static();
+  }
   return success();
 }
 
 /// The element's uniform number in [0, 1): of its index in the whole batch, row-major, the dimension that depends on the batch
-/// counted as the outermost one. `dims` are those that it is of; `in` are the op's operands, then coordinates.
+/// counted as the outermost one. `dims` are those that it is of; `in` are the op's operands, then coordinates, then sizes.
 template <typename Op>
 static Value draw(Op op, OpBuilder& b, Location loc, ValueRange in, function_ref<bool(int64_t)> dims) {
   auto type = cast<RankedTensorType>(op.getY().getType());
+  const int64_t rank = type.getRank();
   const unsigned operands = op->getNumOperands(), settings = op.getFirstRow() ? 3 : 2;
   ValueRange coordinates = in.drop_front(operands), given = in.slice(operands - settings, settings);
   auto integer = [&](int64_t value) -> Value { return b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(value)); };
-  bool by_rows = false;
   // The size of the batch dimension is unknown; counted as the outermost one, it isn't needed.
-  Value position = integer(0);
-  for (int64_t i = 0; i < type.getRank(); ++i)
-    if (type.isDynamicDim(i) && dims(i)) position = coordinates[i], by_rows = true;
-  if (op.getFirstRow() && by_rows) {
+  std::optional<int64_t> outermost;
+  for (int64_t i = 0; i < rank; ++i)
+    if (type.isDynamicDim(i) && dims(i) && !outermost) outermost = i;
+  Value position = outermost ? coordinates[*outermost] : integer(0);
+  if (op.getFirstRow() && outermost) {
     Value before = b.create<arith::MulIOp>(loc, given[2], integer(static_cast<int64_t>(op.getRows())));
     position = b.create<arith::AddIOp>(loc, position, before);
   }
-  for (int64_t i = 0; i < type.getRank(); ++i) {
-    if (type.isDynamicDim(i) || !dims(i)) continue;
-    position = b.create<arith::MulIOp>(loc, position, integer(type.getDimSize(i)));
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i == outermost || !dims(i)) continue;
+    Value size = type.isDynamicDim(i) ? coordinates[rank + i] : integer(type.getDimSize(i));
+    position = b.create<arith::MulIOp>(loc, position, size);
     position = b.create<arith::AddIOp>(loc, position, coordinates[i]);
   }
   return scalar::philox_uniform(b, loc, given[1], position, given[0], static_cast<uint32_t>(op.getLayer()));
+}
+
+/// Whether the numbers of draw() depend on sizes that a run determines: where lengths follow the batch.
+template <typename Op>
+static bool draws_by_sizes(Op op) {
+  return cast<RankedTensorType>(op.getY().getType()).getNumDynamicDims() > 1;
 }
 
 LogicalResult DropoutTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
@@ -152,6 +178,7 @@ LogicalResult DropoutTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallV
   return success();
 }
 bool DropoutTrainOp::usesCoordinates() { return true; }
+bool DropoutTrainOp::usesSizes() { return draws_by_sizes(*this); }
 Value DropoutTrainOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   double p = getP().convertToDouble();
   Value uniform =
@@ -173,6 +200,7 @@ LogicalResult RreluTrainOp::inferShapes(ArrayRef<TensorShape> operands, SmallVec
   return success();
 }
 bool RreluTrainOp::usesCoordinates() { return true; }
+bool RreluTrainOp::usesSizes() { return draws_by_sizes(*this); }
 Value RreluTrainOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
   double lower = getLower().convertToDouble(), upper = getUpper().convertToDouble();
   Value uniform = draw(*this, b, loc, in, [](int64_t) { return true; });

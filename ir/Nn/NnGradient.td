@@ -40,7 +40,11 @@ def Nn_InverseCountOp : Nn_LayerOp<"inverse_count"> {
 
 def Nn_PadOp : Nn_TensorOp<"pad", (ins I64Attr:$dim, I64Attr:$begin, I64Attr:$size,
     DefaultValuedAttr<F64Attr, "0.0">:$value)> {
-  let summary = "x from `begin` on along `dim`, within `size` entries of `value`; with zeros, the dual of slice";
+  let summary = "`value` in a size of `size` along `dim`, with x from `begin` on; with zeros, the dual of slice";
+  let description = [{
+    x's own size may be a length; the slice whose dual this is has noted how large it may be. With `nn.length` the result has
+    that length instead of `size`, x is one entry, and `begin` is 0, the first, or -1, the last.
+  }];
 }
 
 def Nn_EmbeddingBackwardOp : Nn_LayerOp<"embedding_backward"> {
@@ -76,12 +80,13 @@ def Nn_MapBackwardOp : Nn_TrainingElementwiseOp<"map_backward", ["operandDims"]>
   let assemblyFormat = "$function $dy (`,` $values^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordinates"],
+def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordinates", "usesSizes"],
     [Nn_Gradient]> {
   let summary = "x / (1 - p) where a random number is at least p, 0 elsewhere";
   let description = [{
     The number is Philox's (ir/Scalars.h) for `seed`, `step` (0-dimensional int64), the stream `layer` and the element's
-    index in the whole batch: row-major, the dimension that depends on the batch counted as the outermost one. So the
+    index in the whole batch: row-major, the dimension that depends on the batch counted as the outermost one; lengths come
+    behind it. So the
     mask belongs to the element, however the batch is split. For a micro-batch, `first_row` (0-dimensional int64) is its
     beginning in the batch, and `rows` how much the dimension that depends on the batch grows with each row of it. With
     `mask_dims`, elements that differ only in other dimensions share a number.
@@ -95,7 +100,8 @@ def Nn_DropoutTrainOp : Nn_TrainingElementwiseOp<"dropout_train", ["usesCoordina
   }];
 }
 
-def Nn_RreluTrainOp : Nn_TrainingElementwiseOp<"rrelu_train", ["usesCoordinates"], [Nn_Gradient]> {
+def Nn_RreluTrainOp : Nn_TrainingElementwiseOp<"rrelu_train", ["usesCoordinates", "usesSizes"],
+    [Nn_Gradient]> {
   let summary = "x where `value` is above 0, elsewhere x times a random slope between `lower` and `upper`";
   let description = [{
     `value` is x itself; for the gradient of x, it is what x was. The slope belongs to the element: its number is drawn as

@@ -60,6 +60,10 @@ def Nn_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
       result, the element's index. Along a dimension that a parallel region splits it is the index in the whole.
     }], "bool", "usesCoordinates", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<[{
+      Whether buildScalar, which uses coordinates, needs the result's sizes too, because two of them are open: then `elements`
+      ends with one i64 for each dimension, behind the coordinates. Along a dimension that a region splits it is the chunk's.
+    }], "bool", "usesSizes", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<[{
       Whether the operand's elements are read; otherwise only its shape is used. buildScalar gets no element
       for it (a null value in its position).
     }], "bool", "operandIsRead", (ins "unsigned":$operand), [{}], [{ (void)operand; return true; }]>,

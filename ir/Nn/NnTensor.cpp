@@ -103,7 +103,9 @@ LogicalResult ReshapeOp::inferShapes(ArrayRef<TensorShape> operands, SmallVector
   auto named = (*this)->getAttrOfType<ArrayAttr>(kNamedSizes);
   for (auto [i, size] : llvm::enumerate(getShape())) {
     const StringRef length = named ? cast<StringAttr>(named[i]).getValue() : StringRef();
-    y.dims.push_back(length.empty() ? Extent(size) : Extent::symbol(length.str()));
+    FailureOr<Extent> own = length.empty() ? FailureOr<Extent>(Extent(size)) : parsed_length(*this, length);
+    if (failed(own)) return failure();
+    y.dims.push_back(*own);
     if (size == -1 && length.empty()) open.push_back(static_cast<int64_t>(i));
     else known = size_product(known, y.dims.back());
   }

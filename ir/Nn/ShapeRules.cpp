@@ -30,6 +30,13 @@ std::string opened_by(Operation* op, const Extent& size) {
   return "the batch";
 }
 
+FailureOr<Extent> parsed_length(Operation* op, StringRef text) {
+  Result<Extent> size = parse_extent(text.str());
+  if (!size || size->is_static() || depends_on_rows(op, *size))
+    return op->emitError("names a size '") << text << "' that is no length";
+  return *size;
+}
+
 Extent size_product(const Extent& a, const Extent& b) {
   return is_unknown(a) || is_unknown(b) ? Extent::symbol("?") : multiplied(a, b);
 }

@@ -15,6 +15,9 @@ bool depends_on_rows(mlir::Operation* op, const Extent& size);
 /// What keeps `size` from being a number, for messages: "the batch" or "the length 'seq'".
 std::string opened_by(mlir::Operation* op, const Extent& size);
 
+/// A size in lengths, as an attribute states it: "seq". Emits an error if it is no such size.
+llvm::FailureOr<Extent> parsed_length(mlir::Operation* op, llvm::StringRef text);
+
 /// The product of sizes; unknown if one of them is.
 Extent size_product(const Extent& a, const Extent& b);
 

@@ -1,8 +1,10 @@
 // dist-accumulate: splits a step over several micro-batches into two programs, one for each micro-batch and one for the end.
 #include "ir/Analysis/ShapeAnalysis.h"
 #include "ir/Nn/Phase.h"
+#include "ir/Nn/ShapeRules.h"
 #include "passes/Arguments.h"
 #include "passes/dist/Apply.h"
+#include "runtime/base/extent_product.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -75,14 +77,23 @@ class Accumulation {
   LogicalResult tell_rows() {
     ir::ShapeAnalysis shapes;
     if (failed(shapes.run(step_))) return failure();
-    auto tell = [&](auto op) {
+    auto tell = [&](auto op) -> WalkResult {
       int64_t rows = 0;
-      for (const Extent& dim : shapes.of(op.getX()).dims) rows += rows_per_row(dim, shapes);
+      for (const Extent& dim : shapes.of(op.getX()).dims) {
+        for (const auto& [term, factor] : dim.terms)
+          if (factors_of(term).size() > 1 && nn::depends_on_rows(op, dim)) {
+            op.emitError("draws a number for each element of an input whose rows and lengths are one dimension (input ")
+                << ir::to_string(shapes.of(op.getX())) << "); the same layer before they are joined mends it";
+            return WalkResult::interrupt();
+          }
+        rows += rows_per_row(dim, shapes);
+      }
       op.setRows(rows);
+      return WalkResult::advance();
     };
-    step_.walk([&](nn::DropoutTrainOp op) { tell(op); });
-    step_.walk([&](nn::RreluTrainOp op) { tell(op); });
-    return success();
+    const WalkResult dropouts = step_.walk([&](nn::DropoutTrainOp op) { return tell(op); });
+    const WalkResult slopes = step_.walk([&](nn::RreluTrainOp op) { return tell(op); });
+    return failure(dropouts.wasInterrupted() || slopes.wasInterrupted());
   }
 
   void accumulate(const std::string& name, mlir::Value value, Attribute place) {

@@ -23,9 +23,10 @@ mlir::Value forward_value(Operation* forward, mlir::Value inside) {
 }  // namespace
 
 BodyGradient::BodyGradient(Operation* apply, ArrayRef<mlir::Value> gradients, const DenseSet<mlir::Value>& active,
-                           const ir::KnownValues& parameters_alone)
+                           const ir::KnownValues& parameters_alone, const ir::ShapeAnalysis* shapes)
     : apply_(apply),
       active_(active),
+      shapes_(shapes),
       builder_(apply->getContext()),
       body_(new Block),
       forward_(builder_, body_, parameters_alone) {
@@ -91,9 +92,11 @@ LogicalResult BodyGradient::visit(Operation& op) {
   if (!wanted || llvm::none_of(results, [](mlir::Value gradient) { return static_cast<bool>(gradient); })) return success();
   auto differentiable = dyn_cast<nn::GradientOpInterface>(op);
   if (!differentiable) return op.emitError("has no gradient: the loss cannot be trained through it");
+  std::function<ir::TensorShape(mlir::Value)> shape;
+  if (shapes_) shape = [&](mlir::Value value) { return shapes_->of(value); };
   nn::GradientBuilder gradients(
       builder_, &op, [&](mlir::Value value) { return forward_.get(value, &op); },
-      [&](unsigned operand) { return active_.contains(op.getOperand(operand)); });
+      [&](unsigned operand) { return active_.contains(op.getOperand(operand)); }, std::move(shape));
   SmallVector<mlir::Value> operands(op.getNumOperands());
   bool errors = false;
   ScopedDiagnosticHandler handler(op.getContext(), [&](mlir::Diagnostic& diagnostic) {

@@ -1,6 +1,7 @@
 // The dual of one dist.apply or dist.parallel_apply.
 #pragma once
 
+#include "ir/Analysis/ShapeAnalysis.h"
 #include "passes/dist/ForwardValues.h"
 
 namespace sheaf::passes {
@@ -9,9 +10,9 @@ namespace sheaf::passes {
 class BodyGradient {
  public:
   /// `gradients`: by result of `apply`, null if there is none. `active`: values that depend on the variables of
-  /// differentiation. `parameters_alone`: for ForwardValues.
+  /// differentiation. `parameters_alone`: for ForwardValues. `shapes`: the forward program's, if it has lengths; else null.
   BodyGradient(mlir::Operation* apply, llvm::ArrayRef<mlir::Value> gradients, const llvm::DenseSet<mlir::Value>& active,
-               const ir::KnownValues& parameters_alone);
+               const ir::KnownValues& parameters_alone, const ir::ShapeAnalysis* shapes);
 
   llvm::LogicalResult run();
 
@@ -28,6 +29,7 @@ class BodyGradient {
 
   mlir::Operation* apply_;
   const llvm::DenseSet<mlir::Value>& active_;
+  const ir::ShapeAnalysis* shapes_;
   mlir::OpBuilder builder_;
   mlir::Region region_;
   mlir::Block* body_;

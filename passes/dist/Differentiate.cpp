@@ -1,6 +1,7 @@
 // dist-differentiate: builds the backward pass of a partitioned program, op by op in reverse.
 #include "ir/Analysis/ShapeAnalysis.h"
 #include "ir/Nn/Checkpoint.h"
+#include "ir/Nn/Lengths.h"
 #include "ir/Nn/Phase.h"
 #include "passes/Arguments.h"
 #include "passes/dist/Apply.h"
@@ -39,6 +40,8 @@ class Differentiator {
     Block& block = function_.getBody().front();
     find_active(block);
     find_parameters_alone();
+    // Bodies keep their values when an apply is rebuilt, so one analysis serves all duals.
+    if (function_->hasAttr(nn::kLengths) && failed(shapes_.emplace().run(function_))) return failure();
     SmallVector<Operation*> forward;
     for (Operation& op : block.without_terminator()) forward.push_back(&op);
     Operation* end = block.getTerminator();
@@ -175,7 +178,7 @@ class Differentiator {
       gradients.push_back(active_.contains(result) ? gradients_.lookup(result) : mlir::Value());
     if (llvm::none_of(gradients, [](mlir::Value gradient) { return static_cast<bool>(gradient); })) return success();
     SmallVector<mlir::Value> operands(op->getOperands());
-    BodyGradient body(op, gradients, active_, parameters_alone_);
+    BodyGradient body(op, gradients, active_, parameters_alone_, shapes_ ? &*shapes_ : nullptr);
     if (failed(body.run())) return failure();
     for (auto [operand, gradient] : llvm::zip(operands, body.finish(builder_)))
       if (gradient) accumulate(operand, gradient);
@@ -213,6 +216,7 @@ class Differentiator {
   OpBuilder builder_;
   DenseSet<mlir::Value> active_;
   ir::KnownValues parameters_alone_;              ///< filled if there are checkpoints
+  std::optional<ir::ShapeAnalysis> shapes_;       ///< of the forward program, if it has lengths
   DenseMap<mlir::Value, mlir::Value> gradients_;  ///< by forward value
 };
 

@@ -4,6 +4,7 @@
 #include "python/extension/bindings.h"
 #include "python/extension/errors.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -66,8 +67,15 @@ void add_steps(nb::class_<BoundTrainer>& trainer) {
            "After a step whose loss wasn't finite, with the same values: the first layer with an output that isn't; empty "
            "where none is.")
       .def(
-          "prepare", [](BoundTrainer& self, int64_t rows) { alone(self, [&] { return self.trainer.prepare(rows); }); },
-          "rows"_a, "Binds the step to `rows` rows, too, from 1 to `batch`, so that no step has to.")
+          "prepare",
+          [](BoundTrainer& self, int64_t rows, const LengthNumbers& lengths) {
+            alone(self, [&] { return self.trainer.prepare(rows, lengths); });
+          },
+          "rows"_a, "lengths"_a = LengthNumbers(),
+          "Binds the step to `rows` rows, too, from 1 to `batch`, so that no step has to. `lengths`: {name: number}; the "
+          "others "
+          "are as in\n"
+          "Model.trainer.")
       .def_prop_ro(
           "inputs", [](const BoundTrainer& self) { return self.trainer.inputs(); },
           "Inputs, then targets, in the order of step().")
@@ -138,8 +146,10 @@ void add_trainer(nb::module_& module) {
   trainer.def(
       "__init__",
       [](BoundTrainer* self, const SharedModel& model, const std::string& devices, int64_t batch, const std::string& numerics,
-         bool deterministic, int threads, int64_t micro_batches, std::optional<int> shards, const std::string& tune) {
-        const BindOptions options = bind_options(numerics, deterministic, threads, micro_batches, shards, tune);
+         bool deterministic, int threads, int64_t micro_batches, std::optional<int> shards, const std::string& tune,
+         const LengthNumbers& lengths) {
+        BindOptions options = bind_options(numerics, deterministic, threads, micro_batches, shards, tune);
+        options.lengths = lengths;
         auto bound = without_gil([&] {
           const std::shared_lock together(*model.access);
           return Trainer::bind(model.model, devices, batch, options);
@@ -147,7 +157,7 @@ void add_trainer(nb::module_& module) {
         new (self) BoundTrainer{model, devices, std::move(bound)};
       },
       "model"_a, "devices"_a, "batch"_a, nb::kw_only(), "numerics"_a = "strict", "deterministic"_a = true, "threads"_a = 0,
-      "micro_batches"_a = 1, "shards"_a = nb::none(), "tune"_a = "off");
+      "micro_batches"_a = 1, "shards"_a = nb::none(), "tune"_a = "off", "lengths"_a = LengthNumbers());
   add_steps(trainer);
   add_progress(trainer);
 }

@@ -74,7 +74,7 @@ class Model(_sheaf.Model):
                               lengths=lengths or {})
 
     def trainer(self, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, micro_batches=1, shards=None,
-                tune="off"):
+                tune="off", lengths=None):
         """A Trainer: the training step bound to devices and a batch size. Arguments as in bind().
 
         `micro_batches`: the number of parts in which a step's batch runs, with one update: less memory, the same mean.
@@ -82,7 +82,7 @@ class Model(_sheaf.Model):
         Raises sheaf.Error: also if the plan has no training section (give sheaf.compile a loss and an optimizer)."""
         from .trainer import Trainer
         return Trainer(self, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads, micro_batches=micro_batches,
-                       shards=shards, tune=tune)
+                       shards=shards, tune=tune, lengths=lengths)
 
     def __repr__(self):
         return f"<sheaf.Model {self.name}: {len(self.parameters)} weights>"

@@ -15,12 +15,13 @@ class Trainer(_sheaf.Trainer):
     The model owns the parameters: its sessions see each step. Threads take turns, and wait without holding the GIL."""
 
     def __init__(self, model, devices="cpu", batch=1, *, numerics="strict", deterministic=True, threads=0, micro_batches=1,
-                 shards=None, tune="off"):
+                 shards=None, tune="off", lengths=None):
         super().__init__(model, devices, batch, numerics=numerics, deterministic=deterministic, threads=threads,
-                         micro_batches=micro_batches, shards=shards, tune=tune)
+                         micro_batches=micro_batches, shards=shards, tune=tune, lengths=lengths or {})
         self.model = model
         self._evaluation = None
-        self._how = {"numerics": numerics, "deterministic": deterministic, "threads": threads, "shards": shards, "tune": tune}
+        self._how = {"numerics": numerics, "deterministic": deterministic, "threads": threads, "shards": shards, "tune": tune,
+                     "lengths": lengths}
 
     def fit(self, batches, epochs=1, eval=None, progress=False):
         """Trains on all of `batches`, `epochs` times. Returns the History.

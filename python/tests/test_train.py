@@ -371,3 +371,97 @@ def test_signals_wait_for_a_step_to_end():
         signal.setitimer(signal.ITIMER_REAL, 0)
     """)
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+BLOCK = {"outputs": ["back", "scores"], "layers": [
+    {"name": "norm", "type": "LayerNorm", "normalized_shape": 8},
+    {"name": "attention", "type": "MultiheadAttention", "embed_dim": 8, "num_heads": 2, "batch_first": True, "inputs": ["norm", "norm", "norm"]},
+    {"name": "add", "type": "Add", "inputs": ["attention", "input"]},
+    {"name": "flat", "type": "Flatten", "start_dim": 0, "end_dim": 1}, {"name": "up", "type": "Linear", "in_features": 8, "out_features": 6},
+    {"name": "gelu", "type": "GELU"}, {"name": "back", "type": "Reshape", "shape": [-1, "seq", 6]},
+    {"name": "scores", "type": "Softmax", "dim": 1}]}
+TEXT = {
+    "sheaf": "1.0", "name": "text", "inputs": {"tokens": {"shape": ["batch", "seq"], "dtype": "int64"}}, "modules": {"Block": BLOCK},
+    "layers": [
+        {"name": "embed", "type": "Embedding", "num_embeddings": 11, "embedding_dim": 8},
+        {"name": "table", "type": "Parameter", "shape": [1, 12, 8]}, {"name": "position", "type": "Slice", "dim": 1, "end": "seq"},
+        {"name": "sum", "type": "Add", "inputs": ["embed", "position"]},
+        {"name": "net", "type": "DataParallel", "module": {"type": "Block"}},
+        {"name": "mean", "type": "Mean", "dim": 1, "inputs": ["net"]}, {"name": "first", "type": "Select", "dim": 1, "index": 0, "inputs": ["net"]},
+        {"name": "last", "type": "Select", "dim": 1, "index": -1, "inputs": ["net:1"]},
+        {"name": "pooled", "type": "Concat", "dim": 1, "inputs": ["mean", "first", "last"]},
+        {"name": "head", "type": "Linear", "in_features": 18, "out_features": 3},
+        {"name": "word", "type": "Linear", "in_features": 6, "out_features": 4, "inputs": ["net"]},
+        {"name": "words", "type": "Permute", "dims": [0, 2, 1]}]}
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up = nn.LayerNorm(8), nn.Linear(8, 6)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x):
+        y = self.norm(x)
+        y = self.attention(y, y, y, need_weights=False)[0] + x
+        y = nn.functional.gelu(self.up(y.flatten(0, 1))).reshape(x.shape[0], x.shape[1], 6)
+        return y, y.softmax(1)
+
+
+class Text(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.table, self.net = nn.Embedding(11, 8), nn.Parameter(torch.zeros(1, 12, 8)), nn.DataParallel(Block())
+        self.head, self.word = nn.Linear(18, 3), nn.Linear(6, 4)
+
+    def forward(self, tokens):
+        y, scores = self.net(self.embed(tokens) + self.table[:, :tokens.shape[1]])
+        return self.head(torch.cat([y.mean(1), y[:, 0], scores[:, -1]], 1)), self.word(y).permute(0, 2, 1)
+
+
+@pytest.mark.parametrize("output, shape, unused", [("head", ["batch"], "word"), ("words", ["batch", "seq"], "head")])
+def test_one_plan_trains_on_sequences_of_any_length(output, shape, unused, tmp_path):
+    training = {"targets": {"y": {"shape": shape, "dtype": "int64"}}, "loss": {"type": "CrossEntropyLoss", "inputs": [output, "y"]},
+                "optimizer": {"type": "SGD", "lr": 0.1, "momentum": 0.9}, "metrics": ["accuracy"]}
+    plan = sheaf.compile({**TEXT, "outputs": ["head", "words"], "training": training})
+    for devices, micro_batches in (("cpu", 1), ("cpu:0", 1), ("cpu:0-2", 1), ("cpu:0-2", 2)):
+        model, module = sheaf.Model(plan, seed=1), Text()
+        weights = model.state_dict(tensors="torch")
+        module.load_state_dict(weights)
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+        trainer = model.trainer(devices, batch=5, micro_batches=micro_batches, lengths={"seq": 4})
+        assert trainer.inputs[1].batch_dim == 0
+        seen = []
+        for length, rows in ((4, 5), (12, 5), (1, 3), (7, 5), (4, 5), (2, 4)):
+            draw = torch.Generator().manual_seed(length)
+            tokens = torch.randint(0, 11, (rows, length), generator=draw)
+            target = torch.randint(0, 3, (rows, length)[:len(shape)], generator=draw)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(module(tokens)[output == "words"], target)
+            loss.backward()
+            optimizer.step()
+            assert trainer.step(tokens, target) == pytest.approx(loss.item(), abs=1e-5), (devices, length)
+            seen.append((tokens, target))
+        assert trainer.steps == 6
+        for name, value in model.state_dict(tensors="torch").items():
+            assert torch.allclose(value, module.state_dict()[name], atol=1e-5), (devices, name)
+            assert name.startswith(unused) == torch.equal(value, weights[name]), name
+        # Epochs, and evaluation with the lengths of each batch.
+        history = trainer.fit(seen, epochs=2, eval=seen)
+        found = trainer.evaluate(seen[:1])
+        assert len(history) == 2 and trainer.steps == 18
+        with torch.no_grad():
+            module.load_state_dict(model.state_dict(tensors="torch"))
+            assert found["loss"] == pytest.approx(nn.functional.cross_entropy(module(seen[0][0])[output == "words"], seen[0][1]).item(), abs=1e-5)
+    trainer.prepare(2, lengths={"seq": 9})
+    trainer.save(tmp_path / "run.safetensors")
+    other = model.trainer("cpu", batch=5, lengths={"seq": 9})
+    other.restore(tmp_path / "run.safetensors")
+    assert other.steps == 18
+    with pytest.raises(sheaf.Error, match="the length 'seq', at most 12, can't be 13, as it is by input 'tokens'"):
+        trainer.step(torch.zeros(5, 13, dtype=torch.int64), torch.zeros((5, 13)[:len(shape)], dtype=torch.int64))
+    with pytest.raises(sheaf.Error, match="the length 'seq', at most 12, has no number"):
+        model.trainer("cpu", batch=5)
+    if len(shape) == 2:
+        with pytest.raises(sheaf.Error, match="the length 'seq' is 4 by input 'tokens', but 5 by input 'y'"):
+            trainer.step(torch.zeros(5, 4, dtype=torch.int64), torch.zeros(5, 5, dtype=torch.int64))

@@ -84,7 +84,12 @@ std::vector<Length> lengths_of(const Plan& plan) {
   return lengths;
 }
 
-Result<Plan> with_lengths(Plan plan, const LengthNumbers& numbers) {
+bool has_length(const Program& program, const std::string& name) {
+  return std::ranges::any_of(program.symbols,
+                             [&](const Symbol& symbol) { return symbol.kind == Symbol::length && symbol.name == name; });
+}
+
+Result<void> check_lengths(const Plan& plan, const LengthNumbers& numbers) {
   const auto refuse = [&](const std::string& message) { return Error({plan.file}, message); };
   const std::vector<Length> lengths = lengths_of(plan);
   std::vector<std::string> known;
@@ -99,8 +104,13 @@ Result<Plan> with_lengths(Plan plan, const LengthNumbers& numbers) {
   for (const Length& length : lengths)
     if (!numbers.contains(length.name))
       return refuse(text_of(length) + (length.largest ? "," : "") + " has no number: sizes depend on it");
+  return {};
+}
+
+Result<Plan> with_lengths(Plan plan, const LengthNumbers& numbers) {
+  SHEAF_TRY(check_lengths(plan, numbers));
   for (Program* program : programs_of(plan))
-    if (auto done = put_numbers(*program, numbers); !done) return refuse(done.error().message());
+    if (auto done = put_numbers(*program, numbers); !done) return Error({plan.file}, done.error().message());
   std::erase(plan.requires_, kLengthsFeature);
   // A plan that was compiled to be looked at has no code, which a check asks for.
   if (plan.kernels.empty() || !plan.objects.empty()) SHEAF_TRY(check(plan, plan.file));

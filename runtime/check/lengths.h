@@ -17,8 +17,14 @@ inline constexpr const char* kLengthsFeature = "lengths";
 /// The lengths of all of the plan's programs, each once, and the largest number that all of them have room for.
 std::vector<Length> lengths_of(const Plan& plan);
 
-/// The plan with numbers for all its lengths: its sizes are in the batch alone, and if it holds code, it is checked. Errors,
-/// located at the plan: a length without a number, a number for something that is no length, one below 1 or above the largest.
+/// Whether sizes of `program` depend on the length of this name.
+bool has_length(const Program& program, const std::string& name);
+
+/// Errors, located at the plan: a length without a number, a number for something that is no length, one below 1 or above the largest.
+Result<void> check_lengths(const Plan& plan, const LengthNumbers& numbers);
+
+/// The plan with numbers for all its lengths: its sizes are in the batch alone, and if it holds code, it is checked. Errors: those
+/// of check_lengths().
 Result<Plan> with_lengths(Plan plan, const LengthNumbers& numbers);
 
 /// check(); a plan with lengths is checked with their largest numbers.

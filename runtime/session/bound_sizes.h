@@ -29,6 +29,7 @@ class BoundSizes {
   /// Batches of at most `whole.rows` rows, of at most `most` sizes at a time. `holder` names it in messages: "trainer".
   BoundSizes(const char* holder, BoundSize whole, size_t most) : holder_(holder), whole_(std::move(whole)), most_(most) {}
 
+  const BoundSize& whole_size() const { return whole_; }
   int64_t batch() const { return whole_.rows; }
   /// Those that the whole batch is bound with.
   const LengthNumbers& lengths() const { return whole_.lengths; }

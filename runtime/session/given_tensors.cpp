@@ -1,6 +1,7 @@
 #include "runtime/session/given_tensors.h"
 
 #include "runtime/base/suggest.h"
+#include "runtime/check/lengths.h"
 #include "runtime/session/model_state.h"
 
 #include <algorithm>
@@ -45,6 +46,17 @@ std::optional<int64_t> rows_of(std::span<const ValueInfo> values, std::span<cons
     if (values[i].batch_dim >= 0 && dim < given[i].shape.size()) return given[i].shape[dim];
   }
   return {};
+}
+
+Result<BoundSize> size_of(std::string_view what, std::span<const ValueInfo> values, std::span<const GivenTensor> given,
+                          const std::vector<Length>& lengths, const BoundSize& whole) {
+  BoundSize size{rows_of(values, given).value_or(whole.rows), whole.lengths};
+  if (lengths.empty()) return size;
+  GivenLengths stated;
+  for (size_t i = 0; i < given.size(); ++i)
+    SHEAF_TRY(stated.add(lengths, values[i].shape, given[i].shape, std::string(what) + " '" + values[i].name + "'"));
+  for (const auto& [length, number] : stated.numbers()) size.lengths[length] = number;
+  return size;
 }
 
 Result<const void*> buffer_of(std::string_view what, const ValueInfo& value, std::span<const int64_t> shape,

@@ -1,6 +1,7 @@
 // Tensors that a caller gives to a run: matches them with the model's values and checks that they fit.
 #pragma once
 
+#include "runtime/session/bound_sizes.h"
 #include "sheaf/model.h"
 
 #include <map>
@@ -47,6 +48,10 @@ Result<void> take_bytes(std::vector<ValueInfo>& inputs, const std::map<std::stri
   }
   return {};
 }
+/// The rows and lengths that `given` has, in the order of `values`; `whole` where it doesn't say. Errors: a length below 1 or above
+/// its largest number; two that give a length two numbers.
+Result<BoundSize> size_of(std::string_view what, std::span<const ValueInfo> values, std::span<const GivenTensor> given,
+                          const std::vector<Length>& lengths, const BoundSize& whole);
 
 /// The address of `tensor`, which is `value` and must have `shape`. Errors: it has another dtype or shape; it has elements but
 /// no address.

@@ -31,9 +31,12 @@ struct ModelState {
   std::mutex mutex;  ///< of `kernels`
 
   Result<std::shared_ptr<const Kernels>> kernels_for(Device& device);
-  /// Binds one of the plan's programs. `first_outputs`: for runs in two parts (BindRequest). `sized`: the plan with numbers for its
-  /// lengths, which `program` is the inference program of; the binding doesn't keep it alive. Null: the plan has no lengths.
-  Result<std::unique_ptr<Binding>> bind(const Program& program, std::shared_ptr<const DeviceSet> devices, int64_t batch,
+  /// The plan with numbers for its lengths, to bind `program`, which may lack some of them: those need no number. Null: the plan has
+  /// no lengths. Errors: with_lengths()'s.
+  Result<std::shared_ptr<const Plan>> sized(Program Plan::* program, LengthNumbers numbers) const;
+  /// Binds one of the plan's programs. `first_outputs`: for runs in two parts (BindRequest). `sized`: as sized() makes it; the
+  /// binding doesn't keep it alive.
+  Result<std::unique_ptr<Binding>> bind(Program Plan::* program, std::shared_ptr<const DeviceSet> devices, int64_t batch,
                                         const BindOptions& options, size_t first_outputs = 0, const Plan* sized = nullptr);
   /// Copies a parameter, buffer or entry of the optimiser's state to `plain`. Errors: `plain` hasn't its size; a device's.
   Result<void> read(const ParameterInfo& variable, std::span<std::byte> plain);

@@ -43,28 +43,17 @@ struct Session::State {
   }
   /// For as many rows, and for such lengths, as `inputs`, which are in order, have.
   Result<Binding*> binding_for(std::span<const GivenTensor> inputs) {
-    BoundSize size{rows_of(model->inputs, inputs).value_or(bound.batch()), bound.lengths()};
-    if (!model->lengths.empty()) {
-      GivenLengths given;
-      for (size_t i = 0; i < inputs.size(); ++i)
-        SHEAF_TRY(given.add(model->lengths, model->inputs[i].shape, inputs[i].shape, "input '" + model->inputs[i].name + "'"));
-      for (const auto& [length, number] : given.numbers()) size.lengths[length] = number;
-    }
+    SHEAF_ASSIGN(const auto size, size_of("input", model->inputs, inputs, model->lengths, bound.whole_size()));
     return binding_of(size);
   }
 
  private:
   Result<BoundPlan> bind(const BoundSize& size) {
     BoundPlan made;
-    const Program* program = &model->plan->infer;
-    if (!model->lengths.empty() || !size.lengths.empty()) {
-      SHEAF_ASSIGN(auto sized, with_lengths(*model->plan, size.lengths));
-      made.sized = std::make_shared<const Plan>(std::move(sized));
-      program = &made.sized->infer;
-    }
-    SHEAF_ASSIGN(made.binding, model->bind(*program, devices, size.rows, options, 0, made.sized.get()));
-    const bool whole = size == BoundSize{bound.batch(), bound.lengths()};
-    SHEAF_TRY(take_bytes(inputs, options.bytes, whole, [&](size_t i) { return made.binding->inputs()[i].dtype; }));
+    SHEAF_ASSIGN(made.sized, model->sized(&Plan::infer, size.lengths));
+    SHEAF_ASSIGN(made.binding, model->bind(&Plan::infer, devices, size.rows, options, 0, made.sized.get()));
+    SHEAF_TRY(take_bytes(inputs, options.bytes, size == bound.whole_size(),
+                         [&](size_t i) { return made.binding->inputs()[i].dtype; }));
     return Result<BoundPlan>(std::move(made));
   }
 };
@@ -142,14 +131,23 @@ Result<Session> Model::bind(const DeviceList& devices, int64_t batch, const Bind
 
 std::shared_ptr<ArenaPool> make_arena_pool() { return std::make_shared<ArenaPool>(); }
 
-Result<std::unique_ptr<Binding>> ModelState::bind(const Program& program, std::shared_ptr<const DeviceSet> devices,
+Result<std::shared_ptr<const Plan>> ModelState::sized(Program Plan::* program, LengthNumbers numbers) const {
+  if (lengths.empty() && numbers.empty()) return std::shared_ptr<const Plan>();
+  for (const Length& length : lengths)
+    if (!has_length((*plan).*program, length.name)) numbers.try_emplace(length.name, 1);
+  SHEAF_ASSIGN(auto made, with_lengths(*plan, numbers));
+  return std::make_shared<const Plan>(std::move(made));
+}
+
+Result<std::unique_ptr<Binding>> ModelState::bind(Program Plan::* program, std::shared_ptr<const DeviceSet> devices,
                                                   int64_t batch, const BindOptions& options, size_t first_outputs,
                                                   const Plan* sized) {
-  BindRequest request{sized ? *sized : *plan, program, devices, {}, store, batch, options.fast_numerics, options.explain};
+  const Plan& bound = sized ? *sized : *plan;
+  BindRequest request{bound, bound.*program, devices, {}, store, batch, options.fast_numerics, options.explain};
   request.arenas = options.arenas;
   request.bytes = options.bytes;
   request.first_outputs = first_outputs;
-  if (sized) request.origin = &plan->infer;
+  if (sized) request.origin = &((*plan).*program);
   request.graphs = options.graphs;
   request.deterministic = options.deterministic;
   request.deadline = Seconds(options.deadline_seconds);

@@ -2,14 +2,17 @@
 
 namespace sheaf {
 
-Result<BatchStep> BatchStep::bind(ModelState& model, const std::shared_ptr<const DeviceSet>& devices, int64_t rows,
+Result<BatchStep> BatchStep::bind(ModelState& model, const std::shared_ptr<const DeviceSet>& devices, const BoundSize& size,
                                   const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings) {
   BatchStep bound;
+  SHEAF_ASSIGN(bound.sized_, model.sized(&Plan::train, size.lengths));
+  const Plan* const sized = bound.sized_.get();
+  const int64_t rows = size.rows;
   if (options.micro_batches > 1) {
-    SHEAF_ASSIGN(auto parts, MicroBatches::bind(model, devices, rows, options.micro_batches, options, inputs, settings));
+    SHEAF_ASSIGN(auto parts, MicroBatches::bind(model, devices, rows, options.micro_batches, options, inputs, settings, sized));
     bound.parts_ = std::make_unique<MicroBatches>(std::move(parts));
   } else {
-    SHEAF_ASSIGN(auto whole, StepProgram::bind(model, model.plan->train, devices, rows, options, inputs, settings));
+    SHEAF_ASSIGN(auto whole, StepProgram::bind(model, &Plan::train, devices, rows, options, inputs, settings, sized));
     bound.whole_ = std::make_unique<StepProgram>(std::move(whole));
   }
   const StepProgram& program = bound.parts_ ? bound.parts_->largest() : *bound.whole_;

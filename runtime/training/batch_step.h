@@ -1,6 +1,7 @@
-// A training step bound to a number of rows: in one, or in micro-batches (internal to the Trainer's sources).
+// A training step bound to a number of rows and to lengths: in one, or in micro-batches (internal to the Trainer's sources).
 #pragma once
 
+#include "runtime/session/bound_sizes.h"
 #include "runtime/training/batch_loader.h"
 #include "runtime/training/micro_batches.h"
 #include "runtime/training/step_program.h"
@@ -16,7 +17,7 @@ class BatchStep {
  public:
   /// `inputs` are the step's; `settings` and `model` must outlive it. Errors: those of Model::bind(); `options` asks for
   /// micro-batches, and the plan has no programs for them.
-  static Result<BatchStep> bind(ModelState& model, const std::shared_ptr<const DeviceSet>& devices, int64_t rows,
+  static Result<BatchStep> bind(ModelState& model, const std::shared_ptr<const DeviceSet>& devices, const BoundSize& size,
                                 const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings);
 
   /// The loss; it is returned even if it isn't finite, and then no variable is changed.
@@ -40,6 +41,7 @@ class BatchStep {
   const Binding& binding() const { return parts_ ? parts_->largest().binding() : whole_->binding(); }
 
  private:
+  std::shared_ptr<const Plan> sized_;  ///< ModelState::sized()
   std::unique_ptr<StepProgram> whole_;
   std::unique_ptr<MicroBatches> parts_;
   std::vector<std::vector<int64_t>> shapes_;

@@ -1,6 +1,8 @@
 #include "runtime/training/dataset.h"
 
+#include "runtime/check/lengths.h"
 #include "runtime/data/array_rows.h"
+#include "runtime/session/model_state.h"
 
 #include <zlib.h>
 
@@ -8,14 +10,11 @@ namespace sheaf {
 
 std::vector<ValueInfo> training_values(const Plan& plan) {
   std::vector<ValueInfo> infos;
+  const std::vector<Length> lengths = lengths_of(plan);
   for (const Value::Role role : {Value::input, Value::target}) {
     for (const Value& value : plan.train.values) {
       if (value.role != role) continue;
-      ValueInfo info{value.name, value.dtype, value.shape, -1};
-      for (size_t i = 0; i < value.shape.size() && info.batch_dim < 0; ++i) {
-        if (!value.shape[i].is_static()) info.batch_dim = static_cast<int>(i);
-      }
-      infos.push_back(std::move(info));
+      infos.push_back(describe_value(value, value.name, lengths));
     }
   }
   return infos;

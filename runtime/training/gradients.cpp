@@ -63,7 +63,7 @@ bool Differentiable::draws() const {
 Result<DifferentiableSession> Differentiable::bind(const DeviceList& devices, int64_t rows, const BindOptions& options,
                                                    bool backward) const try {
   const Plan& plan = state_->model.plan;
-  const Program& program = backward ? plan.backward : plan.forward;
+  const auto program = backward ? &Plan::backward : &Plan::forward;
   auto state = std::make_unique<DifferentiableSession::State>();
   state->function = state_;
   state->rows = rows;
@@ -71,7 +71,7 @@ Result<DifferentiableSession> Differentiable::bind(const DeviceList& devices, in
   SHEAF_ASSIGN(state->binding,
                state_->model.bind(program, devices.set(), rows, options, backward ? plan.forward.outputs.size() : 0));
   state->given.resize(state_->inputs.size(), nullptr);
-  for (const Value& value : program.values)
+  for (const Value& value : (plan.*program).values)
     if (value.role == Value::setting) state->given.push_back(state->settings.find(value.name));
   return DifferentiableSession(std::move(state));
 } catch (...) {

@@ -9,7 +9,7 @@ namespace sheaf {
 
 Result<MicroBatches> MicroBatches::bind(ModelState& model, std::shared_ptr<const DeviceSet> devices, int64_t rows,
                                         int64_t parts, const BindOptions& options, std::span<const ValueInfo> inputs,
-                                        StepSettings& settings) {
+                                        StepSettings& settings, const Plan* sized) {
   const Plan& plan = model.plan;
   if (plan.accumulate.steps.empty()) {
     return Error({plan.file, 0, 0}, "plan '" + plan.name + "' has no programs for micro-batches")
@@ -21,11 +21,11 @@ Result<MicroBatches> MicroBatches::bind(ModelState& model, std::shared_ptr<const
   made.sizes_ = chunk_sizes(rows, parts);
   for (const int64_t size : made.sizes_) {
     if (made.parts_.contains(size)) continue;
-    auto bound = StepProgram::bind(model, plan.accumulate, devices, size, options, inputs, settings);
+    auto bound = StepProgram::bind(model, &Plan::accumulate, devices, size, options, inputs, settings, sized);
     if (!bound) return bound.error().note("of a micro-batch of " + std::to_string(size) + (size == 1 ? " row" : " rows"));
     made.parts_.emplace(size, std::move(*bound));
   }
-  SHEAF_ASSIGN(auto update, StepProgram::bind(model, plan.update, devices, rows, options, {}, settings));
+  SHEAF_ASSIGN(auto update, StepProgram::bind(model, &Plan::update, devices, rows, options, {}, settings, sized));
   made.update_ = std::make_unique<StepProgram>(std::move(update));
   SHEAF_TRY(made.prepare(model, inputs));
   return made;

@@ -18,7 +18,8 @@ class MicroBatches {
   /// Cuts `rows` rows into `parts` parts as torch.chunk does: there may be fewer, and the last may be smaller. `inputs` are the
   /// step's; `settings` and `model` must outlive it. Errors: the plan has no such programs; those of Model::bind.
   static Result<MicroBatches> bind(ModelState& model, std::shared_ptr<const DeviceSet> devices, int64_t rows, int64_t parts,
-                                   const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings);
+                                   const BindOptions& options, std::span<const ValueInfo> inputs, StepSettings& settings,
+                                   const Plan* sized);
 
   /// A step: a buffer of the whole batch for each input. Returns the whole batch's loss. If it or a part's isn't finite,
   /// returns that one, and parameters, buffers and optimiser state are as they were.

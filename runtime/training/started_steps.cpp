@@ -33,7 +33,7 @@ Result<void> Trainer::start_rows(int64_t rows, std::span<const void* const> valu
   SHEAF_TRY(state.check_count(values.size()));
   if (!next.empty()) SHEAF_TRY(state.check_count(next.size()));
   if (state.started.size() == kMostStarted) return state.check_none_started("a third step");
-  SHEAF_ASSIGN(auto* step, state.step_of(rows));
+  SHEAF_ASSIGN(auto* step, state.step_of(state.of_rows(rows)));
   const bool overlaps = step->overlaps() && !options.trace;
   // Others come one after another; a step after one that failed is forgotten.
   const bool alone = !overlaps || (!state.started.empty() && state.started.back().step != step);

@@ -22,10 +22,11 @@ void StepSettings::set_rates(const Plan& plan, double base, const TrainingTime& 
     group_lr[group.setting] = static_cast<float>(learning_rate(plan, group.lr, time));
 }
 
-Result<StepProgram> StepProgram::bind(ModelState& model, const Program& program, std::shared_ptr<const DeviceSet> devices,
+Result<StepProgram> StepProgram::bind(ModelState& model, Program Plan::* which, std::shared_ptr<const DeviceSet> devices,
                                       int64_t rows, const BindOptions& options, std::span<const ValueInfo> names,
-                                      const StepSettings& settings) {
-  SHEAF_ASSIGN(auto binding, model.bind(program, std::move(devices), rows, options));
+                                      const StepSettings& settings, const Plan* sized) {
+  SHEAF_ASSIGN(auto binding, model.bind(which, std::move(devices), rows, options, 0, sized));
+  const Program& program = (*model.plan).*which;
   StepProgram bound;
   bound.binding_ = std::move(binding);
   bound.places_.resize(names.size());

@@ -27,10 +27,11 @@ struct StepSettings {
 
 class StepProgram {
  public:
-  /// `rows` of the batch; `names` are the caller's buffers' in run(). `settings` and `model` must outlive it.
-  static Result<StepProgram> bind(ModelState& model, const Program& program, std::shared_ptr<const DeviceSet> devices,
+  /// `rows` of the batch; `names` are the caller's buffers' in run(); `sized` is as ModelState::sized() makes it. `settings`,
+  /// `model` and `sized` must outlive it.
+  static Result<StepProgram> bind(ModelState& model, Program Plan::* which, std::shared_ptr<const DeviceSet> devices,
                                   int64_t rows, const BindOptions& options, std::span<const ValueInfo> names,
-                                  const StepSettings& settings);
+                                  const StepSettings& settings, const Plan* sized);
 
   /// The program's loss. It is returned even if it isn't finite; then no variable is changed.
   /// `next`: what is given to the next run (Binding::run()); none: empty.

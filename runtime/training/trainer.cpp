@@ -11,24 +11,44 @@
 
 namespace sheaf {
 
-Result<BatchStep*> Trainer::State::step_of(int64_t rows) {
-  return bound.of({rows}, [&](const BoundSize&) -> Result<BatchStep> {
-    SHEAF_ASSIGN(auto step, BatchStep::bind(*model.state(), devices, rows, options, inputs, settings));
-    SHEAF_TRY(take_bytes(inputs, options.bytes, rows == bound.batch(), [&](size_t i) { return step.dtype(i); }));
+Result<BatchStep*> Trainer::State::step_of(const BoundSize& size) {
+  return bound.of(size, [&](const BoundSize& wanted) -> Result<BatchStep> {
+    SHEAF_ASSIGN(auto step, BatchStep::bind(*model.state(), devices, wanted, options, inputs, settings));
+    SHEAF_TRY(take_bytes(inputs, options.bytes, wanted == bound.whole_size(), [&](size_t i) { return step.dtype(i); }));
     return Result<BatchStep>(std::move(step));
   });
 }
 
-Result<int64_t> Trainer::State::take(std::span<const TensorView> values) {
+Result<BoundSize> Trainer::State::take(std::span<const TensorView> values) {
   SHEAF_ASSIGN(auto ordered, in_order("input", inputs, given_tensors(values)));
-  const int64_t rows = rows_of(inputs, ordered).value_or(bound.batch());
-  SHEAF_ASSIGN(auto* step, step_of(rows));
+  SHEAF_ASSIGN(auto size, size_of("input", inputs, ordered, model.lengths(), bound.whole_size()));
+  SHEAF_ASSIGN(auto* step, step_of(size));
   buffers.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     SHEAF_ASSIGN(auto buffer, buffer_of("input", inputs[i], step->shapes()[i], ordered[i]));
     buffers.push_back(buffer);
   }
-  return rows;
+  return size;
+}
+
+Result<float> Trainer::State::step(const BoundSize& size, std::span<const void* const> values, const RunOptions& run,
+                                   std::span<const void* const> next) {
+  SHEAF_TRY(check_none_started("a step that isn't started like them"));
+  SHEAF_TRY(check_count(values.size()));
+  SHEAF_ASSIGN(auto* step, step_of(size));
+  set_settings();
+  if (!next.empty()) SHEAF_TRY(check_count(next.size()));
+  auto loss = step->run(values, run, next);
+  if (loss && std::isfinite(*loss)) ++progress.steps;
+  return loss;
+}
+
+Result<std::string> Trainer::State::first_not_finite(const BoundSize& size, std::span<const void* const> values) {
+  SHEAF_TRY(check_none_started("a search for what isn't finite"));
+  SHEAF_TRY(check_count(values.size()));
+  SHEAF_ASSIGN(auto* step, step_of(size));
+  set_settings();
+  return step->first_not_finite(values);
 }
 
 void Trainer::State::set_settings() {
@@ -63,7 +83,7 @@ Result<Trainer> Trainer::bind(const Model& model, const DeviceList& devices, int
     return Error({plan.file}, "plan '" + plan.name + "' holds no training program")
         .note("add a 'training' section to the model, then compile it again");
   }
-  auto state = std::make_unique<State>(model, batch);
+  auto state = std::make_unique<State>(model, BoundSize{batch, options.lengths});
   state->devices = devices.set();
   state->options = options;
   if (!options.arenas) state->options.arenas = make_arena_pool();  // steps of different sizes take turns
@@ -76,11 +96,11 @@ Result<Trainer> Trainer::bind(const Model& model, const DeviceList& devices, int
     state->lasting.push_back({entry.name, entry.dtype, entry.shape, entry.buffer});
   std::vector<ValueInfo> targets;
   for (const Value& value : plan.train.values) {
-    if (value.role == Value::input) state->inputs.push_back(describe_value(value, value.name));
-    if (value.role == Value::target) targets.push_back(describe_value(value, value.name));
+    if (value.role == Value::input) state->inputs.push_back(describe_value(value, value.name, model.lengths()));
+    if (value.role == Value::target) targets.push_back(describe_value(value, value.name, model.lengths()));
   }
   state->inputs.insert(state->inputs.end(), targets.begin(), targets.end());
-  SHEAF_TRY(state->step_of(batch));
+  SHEAF_TRY(state->step_of(state->bound.whole_size()));
   return Trainer(std::move(state));
 } catch (...) {
   return error_of_exception();
@@ -111,16 +131,18 @@ void Trainer::step_schedule(double value) {
 
 const BatchStep& Trainer::whole() const { return state_->bound.whole(); }
 
-Result<void> Trainer::prepare(int64_t rows) try {
+Result<void> Trainer::prepare(int64_t rows, const LengthNumbers& lengths) try {
   (void)state_->end_started();  // it may be the binding that gives way
-  SHEAF_TRY(state_->step_of(rows));
+  BoundSize size = state_->of_rows(rows);
+  for (const auto& [length, number] : lengths) size.lengths[length] = number;
+  SHEAF_TRY(state_->step_of(size));
   return {};
 } catch (...) {
   return error_of_exception();
 }
 
 Result<const BatchStep*> Trainer::bound_to(int64_t rows) {
-  SHEAF_ASSIGN(const BatchStep* step, state_->step_of(rows));
+  SHEAF_ASSIGN(const BatchStep* step, state_->step_of(state_->of_rows(rows)));
   return step;
 }
 
@@ -130,15 +152,7 @@ Result<float> Trainer::step(std::span<const void* const> values, const RunOption
 
 Result<float> Trainer::step_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options,
                                  std::span<const void* const> next) try {
-  State& state = *state_;
-  SHEAF_TRY(state.check_none_started("a step that isn't started like them"));
-  SHEAF_TRY(state.check_count(values.size()));
-  SHEAF_ASSIGN(auto* step, state.step_of(rows));
-  state.set_settings();
-  if (!next.empty()) SHEAF_TRY(state.check_count(next.size()));
-  auto loss = step->run(values, options, next);
-  if (loss && std::isfinite(*loss)) ++state.progress.steps;
-  return loss;
+  return state_->step(state_->of_rows(rows), values, options, next);
 } catch (...) {
   return error_of_exception();
 }
@@ -146,26 +160,21 @@ Result<float> Trainer::step_rows(int64_t rows, std::span<const void* const> valu
 void Trainer::forget_next() { state_->options.arenas->use(nullptr); }
 
 Result<float> Trainer::step(std::span<const TensorView> values, const RunOptions& options) try {
-  SHEAF_ASSIGN(auto rows, state_->take(values));
-  return step_rows(rows, state_->buffers, options);
+  SHEAF_ASSIGN(auto size, state_->take(values));
+  return state_->step(size, state_->buffers, options, {});
 } catch (...) {
   return error_of_exception();
 }
 
 Result<std::string> Trainer::first_not_finite(int64_t rows, std::span<const void* const> values) try {
-  State& state = *state_;
-  SHEAF_TRY(state.check_none_started("a search for what isn't finite"));
-  SHEAF_TRY(state.check_count(values.size()));
-  SHEAF_ASSIGN(auto* step, state.step_of(rows));
-  state.set_settings();
-  return step->first_not_finite(values);
+  return state_->first_not_finite(state_->of_rows(rows), values);
 } catch (...) {
   return error_of_exception();
 }
 
 Result<std::string> Trainer::first_not_finite(std::span<const TensorView> values) try {
-  SHEAF_ASSIGN(auto rows, state_->take(values));
-  return first_not_finite(rows, state_->buffers);
+  SHEAF_ASSIGN(auto size, state_->take(values));
+  return state_->first_not_finite(size, state_->buffers);
 } catch (...) {
   return error_of_exception();
 }

@@ -9,7 +9,7 @@
 namespace sheaf {
 
 struct Trainer::State {
-  State(Model trained, int64_t batch) : model(std::move(trained)), bound("trainer", {batch}, kMostSizes) {}
+  State(Model trained, BoundSize whole) : model(std::move(trained)), bound("trainer", std::move(whole), kMostSizes) {}
 
   Model model;
   std::shared_ptr<const DeviceSet> devices;
@@ -34,10 +34,16 @@ struct Trainer::State {
   int64_t epoch = -1, reductions = 0;
   bool by_step = false;  ///< the schedule advances with each step
 
-  /// Bound to `rows` rows, now if necessary. Errors: more rows than a batch has; those of binding.
-  Result<BatchStep*> step_of(int64_t rows);
-  /// Puts a step's values into `buffers`. Returns their number of rows.
-  Result<int64_t> take(std::span<const TensorView> values);
+  /// Bound to `size`, now if necessary. Errors: more rows than a batch has; those of binding.
+  Result<BatchStep*> step_of(const BoundSize& size);
+  /// Puts a step's values into `buffers`. Returns their number of rows, and their lengths.
+  Result<BoundSize> take(std::span<const TensorView> values);
+  /// Trainer::step_rows() with values of `size`.
+  Result<float> step(const BoundSize& size, std::span<const void* const> values, const RunOptions& options,
+                     std::span<const void* const> next);
+  Result<std::string> first_not_finite(const BoundSize& size, std::span<const void* const> values);
+  /// With the lengths that the whole batch is bound to.
+  BoundSize of_rows(int64_t rows) const { return {rows, bound.lengths()}; }
   void set_settings();
   /// Waits for all steps that were started. False if one of them failed.
   bool end_started();

@@ -2,8 +2,9 @@
 import json
 import unittest
 
-from program import ProgramTest, must, sheaf, sheaf_run
+from program import SHEAF_RUN, ProgramTest, execute, must, sheaf, sheaf_run
 from tensors import drawn, difference, read_safetensors, write_safetensors
+from training import TRAIN
 
 TOKENS = {"tokens": {"shape": ["batch", "seq"], "dtype": "int64"}}
 LAYERS = [
@@ -14,6 +15,8 @@ LAYERS = [
     {"name": "net", "type": "DataParallel", "module": {"type": "MultiheadAttention", "embed_dim": 8, "num_heads": 2, "batch_first": True},
      "inputs": ["sum", "sum", "sum"]},
     {"name": "mean", "type": "Mean", "dim": 1}]
+TRAINING = {"targets": {"y": {"shape": ["batch", 8]}}, "loss": {"type": "MSELoss", "inputs": ["mean", "y"]},
+            "optimizer": {"type": "SGD", "lr": 0.1, "momentum": 0.9}}
 
 
 def model(layers=LAYERS, inputs=TOKENS):
@@ -105,10 +108,57 @@ class Lengths(ProgramTest):
         self.refused({"type": "Add", "inputs": ["x", "y"]}, "shapes broadcast", "[batch, seq, 8] and [1, 6, 8]",
                      inputs={"x": {"shape": ["batch", "seq", 8]}, "y": {"shape": [1, 6, 8]}})
 
-    def test_training_is_refused(self):
-        training = {"targets": {"y": {"shape": ["batch", 8]}}, "loss": {"type": "MSELoss", "inputs": ["mean", "y"]}, "optimizer": {"type": "SGD", "lr": 0.1}}
-        self.write("model.json", model().rstrip()[:-1] + ',\n"training": ' + json.dumps(training) + "\n}\n")
-        self.assert_refused(sheaf("compile", "model.json", "-o", "out.plan", cwd=self.dir), "a model with a length, 'seq', has no gradients")
+    def train(self, plan, devices, name, *options):
+        """Tensors saved after three steps, two of four rows and one of three, and the losses."""
+        out, metrics = self.dir / f"{name}.safetensors", self.dir / f"{name}.jsonl"
+        given = [part for name in ("tokens", "y") for part in ("--data", f"{name}={self.dir}/data.safetensors:{name}")]
+        must(execute([*TRAIN, plan, "--devices", devices, *given, "--batch-size", 4, "--epochs", 1, "--no-shuffle", "--seed", 3,
+                      "--save", out, "--metrics", metrics, *options]))
+        losses = [line["loss"] for line in map(json.loads, metrics.read_text().splitlines()) if "step" in line]
+        return losses, read_safetensors(out)[0]
+
+    def test_training_computes_what_plans_of_fixed_lengths_do(self):
+        # Dropout's mask belongs to a position, whatever the length is written as.
+        layers = [*LAYERS[:-1], {"name": "drop", "type": "Dropout", "p": 0.4}, LAYERS[-1]]
+        layers[4] = {**layers[4], "module": {**layers[4]["module"], "dropout": 0.3}}
+        text = model(layers).rstrip()[:-1] + ',\n"training": ' + json.dumps(TRAINING) + "\n}\n"
+        plan = self.compile(text)
+        for length in (1, 5, 12):
+            write_safetensors(self.dir / "data.safetensors", {"tokens": drawn("tokens", [11, length], 0, 11, "I64"), "y": drawn("y", [11, 8])})
+            must(sheaf("compile", self.write("fixed.json", text.replace('"seq"', str(length))), "-o", self.dir / "fixed.plan"))
+            for devices, options in (("cpu", ()), ("cpu:0-2", ()), ("cpu:0-2", ("--micro-batches", 2))):
+                with self.subTest(length=length, devices=devices, options=options):
+                    (losses, found), (fixed_losses, expected) = (
+                        self.train(each, devices, each.stem, *options) for each in (plan, self.dir / "fixed.plan"))
+                    self.assertEqual(len(losses), 3)
+                    for a, b in zip(losses, fixed_losses):
+                        self.assertAlmostEqual(a, b, places=6)
+                    for name, tensor in expected.items():
+                        self.assertLess(difference(found[name], tensor), 1e-6, name)
+        given = [part for name in ("tokens", "y") for part in ("--data", f"{name}={self.dir}/data.safetensors:{name}")]
+        result = must(execute([SHEAF_RUN[0], "eval", plan, "--devices", "cpu:0-1", "--weights", self.dir / f"{plan.stem}.safetensors", *given, "--json"]))
+        self.assertGreater(json.loads(result.out)["loss"], 0)
+
+    def test_training_says_the_number_where_no_data_does(self):
+        plan = self.compile(model().rstrip()[:-1] + ',\n"training": ' + json.dumps(TRAINING) + "\n}\n")
+        run = lambda *options: execute([*TRAIN, plan, "--devices", "cpu:0", "--data", "tokens=random:4", "--data", "y=random:4", "--batch-size", 2,
+                                        "--steps", 1, *options])
+        must(run("--length", "seq=6"))
+        self.assert_refused(run(), "the length 'seq', at most 12, has no number", "--length seq=N gives it one")
+        self.assert_refused(run("--length", "seq=13"), "the length 'seq', at most 12, can't be 13")
+        must(sheaf("verify", self.dir / "model.json", "--devices", "cpu:0-2", "--length", "seq=5", "--program", "train"))
+
+    def test_what_has_no_gradient_with_a_length_is_refused_with_the_mend(self):
+        def refused(layers, *words, line=6):
+            self.write("model.json", model(layers, {"x": {"shape": ["batch", "seq", 8]}}).rstrip()[:-1] + ',\n"training": ' + json.dumps(TRAINING) + "\n}\n")
+            self.assert_refused(sheaf("compile", "model.json", "-o", "out.plan", cwd=self.dir), *words, place=f"model.json:{line}:1")
+        fc = {"name": "fc", "type": "Linear", "in_features": 8, "out_features": 8}
+        mean = {"name": "mean", "type": "Mean", "dim": 1}
+        refused([fc, {"type": "Concat", "dim": 1, "inputs": ["fc", "x"]}, mean],
+                "has no gradient along dimension 1, which depends on the length 'seq'; a number in its place mends it")
+        refused([fc, {"name": "flat", "type": "Flatten", "start_dim": 0, "end_dim": 1}, {"name": "drop", "type": "Dropout"},
+                 {"name": "back", "type": "Reshape", "shape": [-1, "seq", 8]}, mean],
+                "draws a number for each element of an input whose rows and lengths are one dimension (input [batch*seq, 8]); the same layer before they are joined mends it", line=7)
 
     def test_only_rows_are_divided_among_devices(self):
         parallel = lambda **more: {"name": "net", "type": "DataParallel", "module": {"type": "ReLU"}, **more}

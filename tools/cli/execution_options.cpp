@@ -174,17 +174,25 @@ Result<void> add_data(const Program& program, const std::vector<Length>& lengths
 
 }  // namespace
 
-Result<Plan> sized(Plan plan, const LengthNumbers& numbers, const std::map<std::string, std::string>& sources) {
+Result<LengthNumbers> numbers_for(const Plan& plan, const LengthNumbers& numbers,
+                                  const std::map<std::string, std::string>& sources) {
   const std::vector<Length> lengths = lengths_of(plan);
-  if (lengths.empty() && numbers.empty()) return plan;
   GivenLengths given;
   for (const auto& [length, number] : numbers) SHEAF_TRY(given.add(length, number, "--length"));
   for (const Program* program : {&plan.infer, &plan.train}) SHEAF_TRY(add_data(*program, lengths, sources, given));
-  auto made = with_lengths(std::move(plan), given.numbers());
-  if (made) return made;
-  for (const Length& length : lengths)
-    if (!given.numbers().contains(length.name)) return made.error().note("--length " + length.name + "=N gives it one");
-  return made;
+  const LengthNumbers found = given.numbers();
+  if (auto fit = check_lengths(plan, found); !fit) {
+    for (const Length& length : lengths)
+      if (!found.contains(length.name)) return fit.error().note("--length " + length.name + "=N gives it one");
+    return fit.error();
+  }
+  return found;
+}
+
+Result<Plan> sized(Plan plan, const LengthNumbers& numbers, const std::map<std::string, std::string>& sources) {
+  if (lengths_of(plan).empty() && numbers.empty()) return plan;
+  SHEAF_ASSIGN(const auto found, numbers_for(plan, numbers, sources));
+  return with_lengths(std::move(plan), found);
 }
 
 }  // namespace sheaf

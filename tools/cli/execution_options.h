@@ -38,9 +38,15 @@ Result<BindOptions> bind_options(const Options& options);
 /// The values of --length. Errors are the command line's fault.
 Result<LengthNumbers> lengths_of_options(const Options& options);
 
-/// The plan with numbers for its lengths, from `given` and from the shapes of `sources`, by the name of an input or target. A
-/// plan without lengths stays as it is, if none is given. Errors: those of with_lengths(); a source that can't be read or has
-/// another number of dimensions; two that give a length different numbers.
+/// Numbers for the plan's lengths: those of `given` and of the shapes of `sources`, by the name of an input or target. Errors: a source
+/// that can't be read or has another number of dimensions; two that give a length two numbers; a length that has none; a number for
+/// what is no length.
+Result<LengthNumbers> numbers_for(const Plan& plan, const LengthNumbers& given,
+                                  const std::map<std::string, std::string>& sources);
+
+/// The plan with numbers for its lengths: those of `given` and of the shapes of `sources`, by the name of an input or target. A plan
+/// without lengths stays as it is, if none is given. Errors: those of with_lengths(); a source that can't be read or has another
+/// number of dimensions; two that give a length two numbers.
 Result<Plan> sized(Plan plan, const LengthNumbers& given, const std::map<std::string, std::string>& sources = {});
 
 }  // namespace sheaf

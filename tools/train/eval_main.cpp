@@ -32,7 +32,7 @@ const std::string& source_of(const LossSection& loss, const RowsRequest& request
   return request.sources.begin()->second;
 }
 
-Result<void> evaluate(const Options& options, const RowsRequest& request) {
+Result<void> evaluate(const Options& options, const RowsRequest& request, const LengthNumbers& lengths) {
   const TraceRequest trace(options);
   SHEAF_ASSIGN(const auto opened, trace.open());
   SHEAF_ASSIGN(auto model, Model::load(options.value("PLAN")));
@@ -46,9 +46,11 @@ Result<void> evaluate(const Options& options, const RowsRequest& request) {
     report_warning({Severity::warning, {}, "without --weights the model has initial weights, drawn from --seed", {}, {}});
     SHEAF_TRY(model.initialise_parameters(request.seed));
   }
-  SHEAF_ASSIGN(Dataset data, open_rows(model, loss, "--data", request.sources, request.seed));
+  BindOptions bind = request.bind;
+  SHEAF_ASSIGN(bind.lengths, numbers_for(*model.plan(), lengths, request.sources));
+  SHEAF_ASSIGN(Dataset data, open_rows(model, loss, "--data", request.sources, request.seed, bind.lengths));
   SHEAF_ASSIGN(auto evaluator, Evaluator::make(model, std::make_shared<const DeviceSet>(std::move(devices)), data, loss,
-                                               request.batch_size, request.bind));
+                                               request.batch_size, bind));
   evaluator.set_trace(opened);
   SHEAF_ASSIGN(const auto found, evaluator.run([] { return false; }));
   if (options.has("--json")) {
@@ -75,6 +77,7 @@ OptionParser eval_options() {
       .add(weights_option)
       .option("--batch-size", "N", "rows to run at a time (default 256)")
       .also("--batch")
+      .add(length_option)
       .flag("--json", "one JSON object")
       .add(numerics_option)
       .add(tune_option)
@@ -97,7 +100,9 @@ int eval_verb(std::span<const std::string> arguments) {
   if (options->help()) return print_help(parser);
   auto request = rows_request(*options, "--data", kRowsAtATime);
   if (!request) return report_usage(std::move(request.error()), "eval");
-  if (auto done = evaluate(*options, *request); !done) return report(done.error(), kFailed);
+  auto lengths = lengths_of_options(*options);
+  if (!lengths) return report_usage(std::move(lengths.error()), "eval");
+  if (auto done = evaluate(*options, *request, *lengths); !done) return report(done.error(), kFailed);
   return finish_stdout();
 }
 

@@ -1,5 +1,6 @@
 #include "tools/train/open_rows.h"
 
+#include "runtime/base/extent_product.h"
 #include "runtime/training/host_loss.h"
 #include "tools/cli/random_ranges.h"
 #include "tools/cli/report.h"
@@ -27,8 +28,10 @@ Result<void> check_all(const LossSection& loss, size_t input, const std::string&
 }  // namespace
 
 Result<Dataset> open_rows(const Model& model, const LossSection& loss, const std::string& option,
-                          const std::map<std::string, std::string>& sources, uint64_t seed) {
-  const std::vector<ValueInfo> values = training_values(model.plan());
+                          const std::map<std::string, std::string>& sources, uint64_t seed, const LengthNumbers& lengths) {
+  std::vector<ValueInfo> values = training_values(model.plan());
+  for (ValueInfo& value : values)
+    for (Extent& size : value.shape) size = substituted(size, lengths);
   auto data = Dataset::open(values, sources, seed, random_ranges(*model.plan()), report_warning);
   if (!data) return data.error().note("in " + option);
   if (auto ok = data->require_rows(); !ok) return ok.error().note("in " + option);

@@ -11,8 +11,8 @@
 namespace sheaf {
 
 /// Opens the SOURCE of each input and target, by NAME, as `option` ("--data") gives them. Notes about a source are printed on
-/// stderr. All targets are checked. Errors: those of Dataset::open and check_input.
+/// stderr. All targets are checked. `lengths`: a number for each of the plan's. Errors: those of Dataset::open and check_input.
 Result<Dataset> open_rows(const Model& model, const LossSection& loss, const std::string& option,
-                          const std::map<std::string, std::string>& sources, uint64_t seed);
+                          const std::map<std::string, std::string>& sources, uint64_t seed, const LengthNumbers& lengths);
 
 }  // namespace sheaf

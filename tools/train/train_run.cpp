@@ -9,6 +9,7 @@
 #include "runtime/plan/sha256.h"
 #include "runtime/session/open_devices.h"
 #include "runtime/training/plateau.h"
+#include "tools/cli/execution_options.h"
 #include "tools/cli/named_sources.h"
 #include "tools/cli/report.h"
 #include "tools/train/open_rows.h"
@@ -71,9 +72,11 @@ Result<Ending> TrainRun::run() {
   bind.arenas = make_arena_pool();  // steps and evaluation take turns
   const TrainingProgress progress{0, 0, settings_.lr.value_or(model_lr(model_->plan())), settings_.seed};
   bind.bytes = data_->numbers();
+  bind.lengths = lengths_;
   SHEAF_ASSIGN(learner_, ModelLearner::make(*model_, devices_, data_->rows(), loop_.batch_size, progress, bind));
   data_->give_bytes(learner_->trainer().inputs());
   bind.bytes.clear();
+  bind.lengths = eval_lengths_;
   learner_->set_trace(trace_);
   if (eval_) {
     // No more rows at a time than in training, whose memory is known to be available.
@@ -194,9 +197,11 @@ Result<void> TrainRun::compare() const {
 }
 
 Result<void> TrainRun::load_data() {
-  SHEAF_ASSIGN(data_, open_rows(*model_, loss_, "--data", settings_.data, settings_.seed));
+  SHEAF_ASSIGN(lengths_, numbers_for(*model_->plan(), settings_.lengths, settings_.data));
+  SHEAF_ASSIGN(data_, open_rows(*model_, loss_, "--data", settings_.data, settings_.seed, lengths_));
   if (settings_.eval.empty()) return {};
-  SHEAF_ASSIGN(eval_, open_rows(*model_, loss_, "--eval", settings_.eval, settings_.seed));
+  SHEAF_ASSIGN(eval_lengths_, numbers_for(*model_->plan(), settings_.lengths, settings_.eval));
+  SHEAF_ASSIGN(eval_, open_rows(*model_, loss_, "--eval", settings_.eval, settings_.seed, eval_lengths_));
   return {};
 }
 

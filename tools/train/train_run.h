@@ -58,6 +58,7 @@ class TrainRun {
   std::shared_ptr<const DeviceSet> devices_;
   LossSection loss_;
   std::optional<Dataset> data_, eval_;
+  LengthNumbers lengths_, eval_lengths_;  ///< of their rows
   std::unique_ptr<ModelLearner> learner_;
   std::optional<Evaluator> evaluator_;
   std::optional<CheckpointFolder> folder_;

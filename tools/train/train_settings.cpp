@@ -68,6 +68,7 @@ OptionParser train_options() {
       .option("--batch-size", "N", "rows of a step; the last step of an epoch takes the rest")
       .also("--batch")
       .required()
+      .add(length_option)
       .option("--micro-batches", "M",
               "run each step's batch in M parts, one after another, and update once: less memory (default 1)")
       .option("--epochs", "E", "passes over all rows")
@@ -164,6 +165,7 @@ Result<TrainSettings> train_settings(const Options& options) {
   settings.drop_last = options.has("--drop-last");
   SHEAF_ASSIGN(auto bind, bind_options(options));
   settings.bind = bind;
+  SHEAF_ASSIGN(settings.lengths, lengths_of_options(options));
   settings.trace = TraceRequest(options);
   return settings;
 }

@@ -28,7 +28,8 @@ struct TrainSettings {
   int64_t checkpoint_every = 0;
   int keep = 3;
   bool resume = false, shuffle = true, drop_last = false;
-  BindOptions bind;  ///< numerics, graphs, deterministic
+  BindOptions bind;       ///< numerics, graphs, deterministic
+  LengthNumbers lengths;  ///< of --length
   TraceRequest trace;
   std::optional<double> lr;
   uint64_t seed = 0;

@@ -113,15 +113,6 @@ func.func @other_value(%x: tensor<?x3xf32>, %v: tensor<?x4xf32>, %s: tensor<i64>
 
 // -----
 
-// An element's number in the whole batch must not depend on the batch's size.
-func.func @two_unknown(%x: tensor<?x?xf32>, %s: tensor<i64>) {
-  // expected-error @+1 {{expects at most one size that depends on the batch, but the input is [?, ?]}}
-  %0 = nn.dropout_train %x step(%s) seed(%s) {p = 0.5 : f64, layer = 7 : i64} : (tensor<?x?xf32>, tensor<i64>, tensor<i64>) -> tensor<?x?xf32>
-  return
-}
-
-// -----
-
 func.func @real_classes(%t: tensor<?xf32>) {
   // expected-error @+1 {{expects class indices of type int64 or int32, but got 'f32'}}
   %0 = nn.target_weights %t {classes = 3 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?xf32>) -> tensor<?x3xf32>

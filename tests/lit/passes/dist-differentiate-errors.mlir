@@ -111,7 +111,7 @@ func.func @conv_transpose(%x: !dist.tensor<tensor<4x9xf32>, #dist.device<0>> {nn
 func.func @concat(%x: !dist.tensor<tensor<?x4xf32>, #dist.device<0>> {nn.role = "parameter", nn.name = "x"}) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   %l = dist.apply on #dist.device<0>(%x) : (!dist.tensor<tensor<?x4xf32>, #dist.device<0>>) -> !dist.tensor<tensor<f32>, #dist.device<0>> {
   ^bb0(%x_: tensor<?x4xf32>):
-    // expected-error @+1 {{has no gradient along a dimension that depends on the batch}}
+    // expected-error @+1 {{has no gradient along dimension 0, which depends on the batch; a number in its place mends it}}
     %y = nn.concat %x_, %x_ {dim = 0 : i64} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
     %loss = nn.sum %y {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x4xf32>) -> tensor<f32>
     dist.yield %loss : tensor<f32>

@@ -58,3 +58,13 @@ func.func @parallel(%x: tensor<?x?xf32> {nn.name = "x", nn.role = "input", nn.ex
 func.func @listed(%x: tensor<?xf32>) -> tensor<?xf32> attributes {nn.lengths = ["seq"]} {
   return %x : tensor<?xf32>
 }
+
+// -----
+
+// An element's number in the whole batch must not depend on the batch's size: its rows are counted first.
+func.func @rows_behind_a_length(%x: tensor<?x?xf32> {nn.name = "x", nn.role = "input", nn.extents = ["seq", "batch"]}, %s: tensor<i64> {nn.name = "s", nn.role = "setting"}) -> tensor<*xf32>
+    attributes {nn.lengths = {seq = 0 : i64}} {
+  // expected-error @+1 {{expects at most one size that depends on the batch, and lengths behind it, but the input is [seq, batch]; a Permute before it mends it}}
+  %0 = nn.dropout_train %x step(%s) seed(%s) {p = 0.5 : f64, layer = 7 : i64} : (tensor<?x?xf32>, tensor<i64>, tensor<i64>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
