@@ -101,6 +101,6 @@ double tolerance_of(const HostTensor& result, double moved, double terms, double
          moved * std::max(8.0, within * roundings(terms) * std::sqrt(std::max(terms, 1.0)) / 2);
 }
 
-double error_of_mean(double terms) { return 4 * kSumError * roundings(terms); }
+double error_of_mean(double terms) { return one_way(terms); }
 
 }  // namespace sheaf
