@@ -4,7 +4,7 @@
 
 FOLDER is what `tools/gpu-suite.sh pack` made; --python (or SHEAF_TORCH_PYTHON) has torch. NAME: resnet18-bf16, resnet18-tf32,
 resnet18-f32, resnet50-bf16, linear, trace. Without a GPU it exits with status 77 and the reason. Rows are in host memory for both; PyTorch's
-host waits for the device once in 20 steps, sheaf's after each.
+host waits for the device once in 20 steps, sheaf's for each step when the next one is handed over, and for the last one of a twentieth of a second.
 """
 import argparse
 import os

@@ -4,10 +4,9 @@
 //              [--data NAME=SOURCE...] [--turns | --profile]
 //
 // Prints one line of JSON: bytes, and the seconds of binding. With --turns it then times a call for each line on
-// stdin (the mean of as many as take a twentieth of a second) and prints its seconds and the CPU seconds that the process
-// took for it, so that another program can take turns on the same machine; on a busy one, CPU seconds with --threads 1 are
-// what compares. --profile prints each operation's
-// time and the sums of them (runtime/trace).
+// stdin (the mean of as many as take a twentieth of a second, from the first one's start to the last one's end) and prints its
+// seconds and the CPU seconds that the process took for it, so that another program can take turns on the same machine; on a busy
+// one, CPU seconds with --threads 1 are what compares. --profile prints each operation's time and the sums of them (runtime/trace).
 #include "runtime/session/open_devices.h"
 #include "tools/bench/measure.h"
 #include "runtime/bind/binding.h"
@@ -96,11 +95,13 @@ int measure(const Options& options) {
   auto bound = MeasuredProgram::bind(*model, std::make_shared<const DeviceSet>(std::move(*devices)), request);
   if (!bound) return report(bound.error(), kFailed);
 
-  const auto step = [&](const std::shared_ptr<Trace>& trace = nullptr) {
-    if (auto done = bound->run(trace); !done) std::exit(report(done.error(), kFailed));
+  const auto check = [](const Result<void>& done) {
+    if (!done) std::exit(report(done.error(), kFailed));
   };
+  const auto step = [&](const std::shared_ptr<Trace>& trace = nullptr) { check(bound->run(trace)); };
   step();
   step();
+  check(bound->finish());
   print_memory(*model, *bound, before);
   if (options.has("--profile")) {
     constexpr int kSteps = 9;
@@ -111,10 +112,12 @@ int measure(const Options& options) {
   }
   int64_t calls = 0;
   for (const auto end = Clock::now() + std::chrono::milliseconds(50); calls == 0 || Clock::now() < end; ++calls) step();
+  check(bound->finish());
   for (std::string line; options.has("--turns") && std::getline(std::cin, line);) {
     const double cpu = cpu_seconds();
     const auto start = Clock::now();
     for (int64_t i = 0; i < calls; ++i) step();
+    check(bound->finish());
     std::cout << std::chrono::duration<double>(Clock::now() - start).count() / double(calls) << " "
               << (cpu_seconds() - cpu) / double(calls) << std::endl;
   }

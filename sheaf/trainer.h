@@ -92,6 +92,8 @@ class Trainer {
   /// forget_next() before.
   Result<float> step_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options = {},
                           std::span<const void* const> next = {});
+  /// Starts step() and returns once its work is handed over to GPUs; finish() returns its loss. All that start_rows() says holds here.
+  Result<void> start(std::span<const TensorView> values, const RunOptions& options = {});
   /// Starts a step and returns once its work is handed over to GPUs; finish() returns its loss. Start the next step before you
   /// finish this one, and a GPU begins it as soon as this one ends, without a wait for the host. At most kMostStarted are under way.
   /// progress().steps counts the step now. `values` and `next` must stay as they are until it is finished. The results have the same

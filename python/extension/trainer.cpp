@@ -6,9 +6,13 @@
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
+#include <deque>
+#include <memory>
 #include <mutex>
 
 namespace nb = nanobind;
@@ -17,9 +21,16 @@ using namespace nb::literals;
 namespace sheaf::python {
 namespace {
 
+/// A step that was started, and the arrays that it reads.
+struct StartedStep {
+  std::vector<GivenArray> arrays;
+  std::optional<Result<float>> loss;  ///< it is done
+};
+
 struct BoundTrainer {
   SharedModel model;
   std::string devices;
+  std::deque<std::shared_ptr<StartedStep>> started;  ///< and not finished, in order; they outlive the trainer, which reads them
   Trainer trainer;
   RunOptions options = run_options();
 };
@@ -33,16 +44,66 @@ auto alone(BoundTrainer& self, Work work) {
   });
 }
 
+/// Steps that are done. Their arrays are Python's, so they go once the GIL is held again.
+using Done = std::vector<std::shared_ptr<StartedStep>>;
+
+/// Waits for the oldest step under way, for whoever started it. Those behind one that failed are forgotten.
+void finish_oldest(BoundTrainer& self, Done& done) {
+  StartedStep& step = *done.emplace_back(std::move(self.started.front()));
+  self.started.pop_front();
+  step.loss = self.trainer.finish();
+  if (*step.loss && std::isfinite(**step.loss)) return;
+  for (auto& later : self.started)
+    done.emplace_back(std::move(later))->loss = Error("the step isn't done: one that was started before it failed");
+  self.started.clear();
+}
+
+/// alone(), once all steps under way are done.
+template <typename Work>
+auto after_started(BoundTrainer& self, Work work) {
+  Done done;
+  return alone(self, [&] {
+    while (!self.started.empty()) finish_oldest(self, done);
+    return work();
+  });
+}
+
 float step(BoundTrainer& self, nb::args positional, nb::kwargs named) {
   const auto arrays = given_arrays("input", positional, named);
   const auto views = views_of(arrays);
-  return alone(self, [&] { return self.trainer.step(views, self.options); });
+  return after_started(self, [&] { return self.trainer.step(views, self.options); });
+}
+
+std::shared_ptr<StartedStep> start(BoundTrainer& self, nb::dict named) {
+  auto step = std::make_shared<StartedStep>();
+  step->arrays = given_arrays("input", std::move(named));
+  Done done;
+  alone(self, [&]() -> Result<void> {
+    while (self.started.size() >= Trainer::kMostStarted) finish_oldest(self, done);
+    SHEAF_TRY(self.trainer.start(views_of(step->arrays), self.options));
+    self.started.push_back(step);
+    return {};
+  });
+  return step;
+}
+
+float finish(BoundTrainer& self, StartedStep& step) {
+  Done done;
+  const float loss = alone(self, [&]() -> Result<float> {
+    while (!step.loss) {
+      if (self.started.empty()) return Error("internal error: a step of another trainer");
+      finish_oldest(self, done);
+    }
+    return *step.loss;
+  });
+  step.arrays.clear();
+  return loss;
 }
 
 std::string first_not_finite(BoundTrainer& self, nb::args positional, nb::kwargs named) {
   const auto arrays = given_arrays("input", positional, named);
   const auto views = views_of(arrays);
-  return alone(self, [&] { return self.trainer.first_not_finite(views); });
+  return after_started(self, [&] { return self.trainer.first_not_finite(views); });
 }
 
 nb::dict read_state(BoundTrainer& self, bool torch) {
@@ -131,12 +192,23 @@ void add_progress(nb::class_<BoundTrainer>& trainer) {
           [](BoundTrainer& self, uint64_t seed) { self.trainer.progress().seed = seed; }, "Of dropout.")
       .def("_read_state", &read_state, "torch"_a)
       .def(
-          "_save", [](BoundTrainer& self, const std::string& file) { alone(self, [&] { return self.trainer.save(file); }); },
+          "_save",
+          [](BoundTrainer& self, const std::string& file) { after_started(self, [&] { return self.trainer.save(file); }); },
           "file"_a)
       .def(
           "_restore",
-          [](BoundTrainer& self, const std::string& file) { alone(self, [&] { return self.trainer.restore(file); }); },
+          [](BoundTrainer& self, const std::string& file) { after_started(self, [&] { return self.trainer.restore(file); }); },
           "file"_a);
+}
+
+/// What fit() is made of: steps that are started before the one before them is finished (docs/feeding-a-gpu.md).
+void add_started(nb::module_& module, nb::class_<BoundTrainer>& trainer) {
+  nb::class_<StartedStep>(module, "_StartedStep");
+  trainer.def("_start", &start, "values"_a)
+      .def("_finish", &finish, "step"_a)
+      .def("_finish_all", [](BoundTrainer& self) { after_started(self, [] { return Result<void>(); }); })
+      .def_prop_ro("_under_way", [](BoundTrainer& self) { return alone(self, [&] { return Result<size_t>(self.started.size()); }); })
+      .def_prop_ro("_overlaps", [](const BoundTrainer& self) { return self.trainer.overlaps(); });
 }
 
 }  // namespace
@@ -154,11 +226,12 @@ void add_trainer(nb::module_& module) {
           const std::shared_lock together(*model.access);
           return Trainer::bind(model.model, devices, batch, options);
         });
-        new (self) BoundTrainer{model, devices, std::move(bound)};
+        new (self) BoundTrainer{model, devices, {}, std::move(bound)};
       },
       "model"_a, "devices"_a, "batch"_a, nb::kw_only(), "numerics"_a = "strict", "deterministic"_a = true, "threads"_a = 0,
       "micro_batches"_a = 1, "shards"_a = nb::none(), "tune"_a = "off", "lengths"_a = LengthNumbers());
   add_steps(trainer);
+  add_started(module, trainer);
   add_progress(trainer);
 }
 

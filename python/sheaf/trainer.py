@@ -3,6 +3,7 @@ import math
 import os
 import sys
 import time
+from collections import deque
 
 from . import _sheaf
 from .error import Error
@@ -32,7 +33,11 @@ class Trainer(_sheaf.Trainer):
 
         Raises sheaf.Error: a loss that isn't finite, with the first such layer; no step updates any more, whatever the loss's
         scale; errors of step(). After a KeyboardInterrupt, or any other exception, the trainer is in the state after its last
-        complete step."""
+        complete step.
+
+        On GPUs alone a step is started before the one before it is finished (docs/feeding-a-gpu.md), with the same bits. A batch's arrays may
+        change once the next batch is asked for, unless they lie in pinned memory: that a GPU reads until the step is done, which it is when
+        the batch after the next is asked for."""
         if epochs > 1 and iter(batches) is batches:
             raise Error("the batches are an iterator, which can be gone through only once: give what makes it, as a list or a DataLoader")
         if self.monitor.startswith("eval_") and eval is None:
@@ -50,25 +55,19 @@ class Trainer(_sheaf.Trainer):
         return history
 
     def _epoch(self, batches):
-        rows = steps = 0
-        total, begin = 0.0, time.perf_counter()
-        rate, scales = self.learning_rate, self.loss_scale is not None
-        for batch in batches:
-            given = self._named(batch)
-            loss = self.step(given)
-            if not math.isfinite(loss):
-                layer = self.first_not_finite(given)
-                raise Error(f"the loss of step {self.steps + 1} is {loss}" + (f": layer '{layer}' is the first with such a value" if layer else
-                            "; all layers' values are finite") + "; the step isn't done")
-            count = self._rows(given)
-            rows, steps, total = rows + count, steps + 1, total + loss * count
-            if scales and steps % 10 == 0:  # reading the scale waits for the device
-                self._watch_loss_scale()
-        if not steps:
+        rate, begin, sums = self.learning_rate, time.perf_counter(), _Sums(self)
+        try:
+            for batch in batches:
+                sums.add(self._named(batch))
+            sums.finish()
+        except BaseException:
+            self._finish_all()
+            raise
+        if not sums.steps:
             raise Error("there are no batches to train on")
         scale = self._watch_loss_scale()
         self.epochs += 1
-        return {"epoch": self.epochs, "steps": steps, "rows": rows, "train_loss": total / rows, "learning_rate": rate,
+        return {"epoch": self.epochs, "steps": sums.steps, "rows": sums.rows, "train_loss": sums.loss / sums.rows, "learning_rate": rate,
                 **({"loss_scale": scale["scale"], "skipped_steps": scale["skipped"]} if scale else {}),
                 "seconds": time.perf_counter() - begin}
 
@@ -121,3 +120,34 @@ class Trainer(_sheaf.Trainer):
 
     def __repr__(self):
         return f"<sheaf.Trainer of {self.model.name} on {self.devices}: batch {self.batch}, {self.steps} steps done>"
+
+
+class _Sums:
+    """An epoch's steps, and the sums of what they come to. One step stays under way, where one can, until the next is started."""
+
+    def __init__(self, trainer):
+        self.trainer, self.started = trainer, deque()
+        self.stay = 1 if trainer._overlaps else 0
+        self.scales = trainer.loss_scale is not None
+        self.steps = self.rows = 0
+        self.loss = 0.0
+
+    def add(self, given):
+        """A step on a batch."""
+        self.started.append((given, self.trainer._start(given)))
+        look = self.scales and (self.steps + len(self.started)) % 10 == 0  # reading the scale waits for the device
+        self.finish(0 if look else self.stay)
+        if look:
+            self.trainer._watch_loss_scale()
+
+    def finish(self, stay=0):
+        """Waits for all steps but the newest `stay`."""
+        while len(self.started) > stay:
+            given, step = self.started.popleft()
+            loss = self.trainer._finish(step)
+            if not math.isfinite(loss):
+                layer = self.trainer.first_not_finite(given)
+                raise Error(f"the loss of step {self.trainer.steps + 1} is {loss}" + (f": layer '{layer}' is the first with such a value" if layer else
+                            "; all layers' values are finite") + "; the step isn't done")
+            count = self.trainer._rows(given)
+            self.steps, self.rows, self.loss = self.steps + 1, self.rows + count, self.loss + loss * count

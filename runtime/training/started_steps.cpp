@@ -27,28 +27,40 @@ Result<void> Trainer::State::check_none_started(const char* what) const {
                std::to_string(started.size()) + " first");
 }
 
+Result<void> Trainer::State::start(const BoundSize& size, std::span<const void* const> values, const RunOptions& run,
+                                   std::span<const void* const> next) {
+  SHEAF_TRY(check_count(values.size()));
+  if (!next.empty()) SHEAF_TRY(check_count(next.size()));
+  if (started.size() == kMostStarted) return check_none_started("a third step");
+  SHEAF_ASSIGN(auto* step, step_of(size));
+  const bool overlaps = step->overlaps() && !run.trace;
+  // Others come one after another; a step after one that failed is forgotten.
+  const bool alone = !overlaps || (!started.empty() && started.back().step != step);
+  if (alone && !end_started()) return {};
+  set_settings();
+  if (overlaps) {
+    SHEAF_TRY(step->start(values, run, next));
+    started.push_back({step, {}, true});
+  } else {
+    auto loss = step->run(values, run, next);
+    const bool counts = is_update(loss);
+    started.push_back({step, std::move(loss), counts});
+  }
+  progress.steps += started.back().counted;
+  return {};
+}
+
 Result<void> Trainer::start_rows(int64_t rows, std::span<const void* const> values, const RunOptions& options,
                                  std::span<const void* const> next) try {
-  State& state = *state_;
-  SHEAF_TRY(state.check_count(values.size()));
-  if (!next.empty()) SHEAF_TRY(state.check_count(next.size()));
-  if (state.started.size() == kMostStarted) return state.check_none_started("a third step");
-  SHEAF_ASSIGN(auto* step, state.step_of(state.of_rows(rows)));
-  const bool overlaps = step->overlaps() && !options.trace;
-  // Others come one after another; a step after one that failed is forgotten.
-  const bool alone = !overlaps || (!state.started.empty() && state.started.back().step != step);
-  if (alone && !state.end_started()) return {};
-  state.set_settings();
-  if (overlaps) {
-    SHEAF_TRY(step->start(values, options, next));
-    state.started.push_back({step, {}, true});
-  } else {
-    auto loss = step->run(values, options, next);
-    const bool counts = is_update(loss);
-    state.started.push_back({step, std::move(loss), counts});
-  }
-  state.progress.steps += state.started.back().counted;
-  return {};
+  return state_->start(state_->of_rows(rows), values, options, next);
+} catch (...) {
+  return error_of_exception();
+}
+
+Result<void> Trainer::start(std::span<const TensorView> values, const RunOptions& options) try {
+  if (started() == kMostStarted) return state_->check_none_started("a third step");
+  SHEAF_ASSIGN(const auto size, state_->take(values));
+  return state_->start(size, state_->buffers, options, {});
 } catch (...) {
   return error_of_exception();
 }

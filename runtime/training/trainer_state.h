@@ -41,6 +41,9 @@ struct Trainer::State {
   /// Trainer::step_rows() with values of `size`.
   Result<float> step(const BoundSize& size, std::span<const void* const> values, const RunOptions& options,
                      std::span<const void* const> next);
+  /// Trainer::start_rows() with values of `size`.
+  Result<void> start(const BoundSize& size, std::span<const void* const> values, const RunOptions& options,
+                     std::span<const void* const> next);
   Result<std::string> first_not_finite(const BoundSize& size, std::span<const void* const> values);
   /// With the lengths that the whole batch is bound to.
   BoundSize of_rows(int64_t rows) const { return {rows, bound.lengths()}; }

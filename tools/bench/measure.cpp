@@ -12,12 +12,13 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Mean seconds of one step over `steps`.
-Result<double> timed(MeasuredProgram& program, int64_t steps) {
+/// Mean seconds of one step over `steps`. `to_the_end`: the last one is done, too.
+Result<double> timed(MeasuredProgram& program, int64_t steps, bool to_the_end) {
   const auto begin = Clock::now();
   for (int64_t i = 0; i < steps; ++i) {
     SHEAF_TRY(program.run());
   }
+  if (to_the_end) SHEAF_TRY(program.finish());
   return seconds_since(begin) / static_cast<double>(steps);
 }
 
@@ -33,7 +34,7 @@ Result<Measurement> measure(MeasuredProgram& program, const MeasureOptions& opti
     // Groups of short steps, so that the last group's time gives the length of a step.
     const int64_t group =
         last > 0 && options.warm_up == 0 ? std::clamp<int64_t>(static_cast<int64_t>(1e-3 / last), 1, 10'000) : 1;
-    SHEAF_ASSIGN(last, timed(program, group));
+    SHEAF_ASSIGN(last, timed(program, group, true));
     found.warm_up += group;
   }
   found.steps_each = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(kLeastTiming / std::max(last, 1e-9))));
@@ -42,10 +43,12 @@ Result<Measurement> measure(MeasuredProgram& program, const MeasureOptions& opti
     timings =
         std::clamp<int64_t>(static_cast<int64_t>(kAll / std::max(last * static_cast<double>(found.steps_each), 1e-6)), 5, 1000);
   std::vector<double> seconds;
+  if (program.overlaps()) SHEAF_TRY(program.run());  // from here on each timing begins and ends with a step under way
   for (int64_t i = 0; i < timings; ++i) {
-    SHEAF_ASSIGN(auto step, timed(program, found.steps_each));
+    SHEAF_ASSIGN(auto step, timed(program, found.steps_each, false));
     seconds.push_back(step);
   }
+  SHEAF_TRY(program.finish());
   found.step = durations(std::move(seconds));
   return found;
 }

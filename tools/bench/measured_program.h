@@ -32,17 +32,24 @@ class MeasuredProgram {
   /// One call, or one training step. The learning rate is 0: the arithmetic is the same, and random data can't make the loss
   /// diverge. A non-finite loss is an error, as its step is only partly done. The output of Print layers is dropped. `trace`
   /// may be null.
+  /// Where overlaps() and the step isn't traced, it returns once the step before it is done, as `sheaf train` goes on: finish()
+  /// waits for the last one.
   Result<void> run(const std::shared_ptr<Trace>& trace = nullptr);
+  Result<void> finish();
+  /// It trains, and steps can be under way together.
+  bool overlaps() const { return trainer_ && trainer_->overlaps(); }
   const BindingInfo& info() const { return (trainer_ ? trainer_->binding() : session_->binding()).info(); }
   double bind_seconds() const { return bind_seconds_; }
   size_t data_bytes() const;  ///< inputs, targets and outputs
 
  private:
   Result<void> load(const Model& model, const MeasuredProgramRequest& request);
+  /// The oldest step under way.
+  Result<void> finish_step();
 
-  std::optional<Session> session_;
-  std::optional<Trainer> trainer_;
   std::vector<HostTensor> input_data_, output_data_;
+  std::optional<Session> session_;
+  std::optional<Trainer> trainer_;  ///< gone before the data, which steps under way may read
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   RunOptions run_;
