@@ -11,14 +11,16 @@ bool is_update(const Result<float>& loss) { return loss && std::isfinite(*loss);
 
 }  // namespace
 
-bool Trainer::State::end_started() {
+void Trainer::State::end_started() {
   for (size_t i = 0; i < started.size(); ++i) {
     if (!started[i].loss) started[i].loss = started[i].step->finish();
     if (is_update(*started[i].loss)) continue;
     for (; started.size() > i + 1; started.pop_back()) progress.steps -= started.back().counted;
-    return false;
   }
-  return true;
+}
+
+bool Trainer::State::started_failed() const {
+  return !started.empty() && started.back().loss && !is_update(*started.back().loss);
 }
 
 Result<void> Trainer::State::check_none_started(const char* what) const {
@@ -35,9 +37,9 @@ Result<void> Trainer::start_rows(int64_t rows, std::span<const void* const> valu
   if (state.started.size() == kMostStarted) return state.check_none_started("a third step");
   SHEAF_ASSIGN(auto* step, state.step_of(state.of_rows(rows)));
   const bool overlaps = step->overlaps() && !options.trace;
-  // Others come one after another; a step after one that failed is forgotten.
-  const bool alone = !overlaps || (!state.started.empty() && state.started.back().step != step);
-  if (alone && !state.end_started()) return {};
+  // Others come one after another.
+  if (!overlaps || (!state.started.empty() && state.started.back().step != step)) state.end_started();
+  if (state.started_failed()) return {};  // a step after one that failed is forgotten
   state.set_settings();
   if (overlaps) {
     SHEAF_TRY(step->start(values, options, next));
