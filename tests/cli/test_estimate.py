@@ -135,7 +135,7 @@ class Estimates(ProgramTest):
     def test_gpus_by_their_data_sheet(self):
         plan = self.compile(CNN)
         seconds = {}
-        for model, name in (("h200", "NVIDIA H200"), ("l4", "NVIDIA L4")):
+        for model, name in (("b200", "NVIDIA B200"), ("h200", "NVIDIA H200"), ("l4", "NVIDIA L4")):
             told = self.json(plan, "--devices", "cuda:0,cuda:1", "--batch", 4096, "--device-model", model)
             self.assertEqual([device["why"] for device in told["planned"]], [f"planned for as an {name}"] * 2)
             seconds[model] = told["time"]["step_seconds"]
@@ -146,6 +146,7 @@ class Estimates(ProgramTest):
             self.assertAlmostEqual(sum(kind["seconds"] for kind in told["kinds"]), sum(device["seconds"]["busy"] for device in told["devices"]))
             self.assertEqual(sum(kind.get("launches", 0) for kind in told["kinds"]), sum(device["work"].get("launches", 0) for device in told["devices"]))
             self.assertIn(kinds["conv"]["bound"], ("compute", "memory", "overhead"))
+        self.assertLess(seconds["b200"], seconds["h200"])
         self.assertLess(seconds["h200"], seconds["l4"])
         out = must(self.estimate(plan, "--devices", "cuda:0", "--batch", 8, "--device-model", "h100")).out
         for part in ("planned for as an NVIDIA H100", "launches of GPUs: ", "time: a step takes", "data sheet"):

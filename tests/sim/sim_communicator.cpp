@@ -31,7 +31,18 @@ bool same(const CollectiveRequest& a, const CollectiveRequest& b) {
 
 }  // namespace
 
+Result<std::shared_ptr<SimCommunicator>> SimCommunicator::open(SimDriver& driver, std::vector<int> devices, size_t bytes) {
+  std::shared_ptr<SimCommunicator> made(new SimCommunicator(driver, std::move(devices)));
+  for (const int device : made->devices_) {
+    if (bytes == 0) break;
+    SHEAF_ASSIGN(auto memory, driver.allocate(device, bytes));
+    made->own_.push_back(memory);
+  }
+  return made;
+}
+
 SimCommunicator::~SimCommunicator() {
+  for (size_t rank = 0; rank < own_.size(); ++rank) driver_.release(devices_[rank], own_[rank]);
   for (size_t number = 0; number < calls_.size() && !aborted_; ++number) {
     for (size_t rank = 0; rank < next_.size(); ++rank) {
       if (next_[rank] > number) continue;

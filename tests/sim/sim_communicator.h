@@ -9,8 +9,8 @@ namespace sheaf::sim {
 
 class SimCommunicator final : public cuda::Communicator, public std::enable_shared_from_this<SimCommunicator> {
  public:
-  SimCommunicator(SimDriver& driver, std::vector<int> devices)
-      : driver_(driver), devices_(std::move(devices)), next_(devices_.size()) {}
+  /// Takes `bytes` of each device's memory for itself.
+  static Result<std::shared_ptr<SimCommunicator>> open(SimDriver& driver, std::vector<int> devices, size_t bytes);
   ~SimCommunicator() override;
   Result<std::vector<Prepared>> prepare(const CollectiveRequest& request) override;
 
@@ -32,10 +32,13 @@ class SimCommunicator final : public cuda::Communicator, public std::enable_shar
     std::shared_ptr<Meeting> meeting;
     std::vector<Part> parts;
   };
+  SimCommunicator(SimDriver& driver, std::vector<int> devices)
+      : driver_(driver), devices_(std::move(devices)), next_(devices_.size()) {}
   Result<void> run(const std::vector<Part>& parts);
 
   SimDriver& driver_;
   std::vector<int> devices_;
+  std::vector<void*> own_;  ///< memory, by rank
   std::mutex mutex_;
   std::vector<size_t> next_;  ///< by rank: number of its next collective
   std::vector<std::shared_ptr<Call>> calls_;

@@ -20,8 +20,8 @@ Result<std::shared_ptr<cuda::Communicator>> SimBackend::open_communicator(std::s
   }
   if (std::set<int>(devices.begin(), devices.end()).size() != devices.size())
     return Error("ncclCommInitAll: a device appears twice");
-  return std::shared_ptr<cuda::Communicator>(
-      std::make_shared<SimCommunicator>(driver_, std::vector<int>(devices.begin(), devices.end())));
+  SHEAF_ASSIGN(auto made, SimCommunicator::open(driver_, {devices.begin(), devices.end()}, options_.communicator_bytes));
+  return std::shared_ptr<cuda::Communicator>(std::move(made));
 }
 
 Result<std::string> SimBackend::rank_library() {

@@ -11,7 +11,8 @@ namespace sheaf::sim {
 struct MachineOptions {
   SimOptions driver;
   LibraryOptions library;
-  bool collectives = true;  ///< there is something like NCCL
+  bool collectives = true;        ///< there is something like NCCL
+  size_t communicator_bytes = 0;  ///< that a communicator takes of each device's memory for itself
   RankLinkOptions link;
 };
 

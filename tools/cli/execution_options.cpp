@@ -45,7 +45,7 @@ void devices_option(OptionParser& parser) {
 void device_model_option(OptionParser& parser) {
   parser.option(
       "--device-model", "NAME",
-      "plan the list's GPUs as this model, by its data sheet, even if they are absent: h200, h100, a100, l4, rtx4090");
+      "plan the list's GPUs as this model, by its data sheet, even if they are absent: h200, h100, b200, a100, l4, rtx4090");
 }
 
 Result<std::string> device_model_of(const Options& options) {

@@ -117,6 +117,7 @@ TEST(PlannedGpu, TimesFollowFromTheDataSheet) {
     EXPECT_NEAR(of_kinds, of_devices, 1e-12);
     EXPECT_EQ(launches, made->devices[1].launches);
   }
+  EXPECT_LT(seconds["b200"], seconds["h200"]);
   EXPECT_LE(seconds["h200"], seconds["h100"]);
   EXPECT_LT(seconds["h100"], seconds["a100"]);
   EXPECT_LT(seconds["a100"], seconds["l4"]);
