@@ -10,7 +10,7 @@ from tensors import Tensor, write_npy
 from test_images import MODEL as COLOURS
 from test_images import png
 from training import TRAIN
-from worlds import MISSING, FaultTest, World, WorldTest, program_on_slow_links
+from worlds import ENDING, ENVIRONMENT, MISSING, FaultTest, World, WorldTest, program_on_slow_links
 from worlds import Overlap as Traced
 
 
@@ -211,6 +211,39 @@ class Faults(FaultTest):
         self.assertEqual(done.status, 1)
         self.assertIn("the first output that isn't finite is that of layer", done.err)
         self.assertFalse(self.path("w").exists())
+
+
+class WhatARankHeld(FaultTest):
+    """A rank may end at any moment: neither it nor the launcher then waits for something that it held (tests/fixtures/ending.c)."""
+
+    def one_killed_with_a_lock(self, environment):
+        """Rank 1 of two is killed once it holds a lock that processes share. The run, and whether that came to pass."""
+        report = self.path("killed")
+        command = self.command("--steps", 2, devices="cpu:0")
+        world = World([command, ["env", f"LD_PRELOAD={ENDING}", f"SHEAF_ENDING={report}", *command]], cwd=self.shared, environment=environment)
+        return world, report
+
+    def test_a_rank_takes_no_lock_that_the_launcher_waits_for(self):
+        world, report = self.one_killed_with_a_lock(ENVIRONMENT)
+        must(world.end(limit=30))
+        self.assertFalse(report.exists())
+
+    def test_with_the_launcher_s_locks_it_would(self):
+        """This is what PMIx does if the user says so: the rank takes such a lock. Whether mpirun then ends is a matter of luck."""
+        world, report = self.one_killed_with_a_lock({**ENVIRONMENT, "PMIX_MCA_gds": "ds21,hash"})
+        end = time.monotonic() + 20
+        while not report.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        for process in (world.launcher.pid, *(int(folder.name) for folder in world.children())):
+            os.kill(process, signal.SIGKILL)
+        world.launcher.communicate()
+        self.assertTrue(report.exists())
+
+    def test_a_crash_whose_stack_can_not_be_printed(self):
+        world, processes = self.started(environment={**ENVIRONMENT, "LD_PRELOAD": str(ENDING)})
+        os.kill(processes[1], signal.SIGSEGV)
+        done = self.ended(world, processes)
+        self.assertRegex(done.err, rf"rank 1: its process {processes[1]} ended without a word|process rank 1 with PID .* exited on signal 11")
 
 
 class IndexBeyondTable(WorldTest):
