@@ -4,6 +4,7 @@ import os
 import signal
 import time
 import unittest
+from unittest import mock
 
 from program import MODELS, ProgramTest, long, must, sheaf
 from tensors import Tensor, write_npy
@@ -304,6 +305,17 @@ class Overlap(ProgramTest):
         self.assertLess(last, updates)
         bucketed = [number for number, line in enumerate(lines) if "all_reduce of" in line and "/cpu:0" in line]
         self.assertTrue(bucketed and all("placeable, left out" in lines[one] for one in bucketed), "gradients are made in their places of the bucket")
+
+    def test_weights_are_reordered_where_they_are_read(self):
+        """A reorder on a lane for messages would come after slow ones, and whoever reads it would wait. With AVX2, convolutions take weights in two
+        formats."""
+        plan = self.dir / "resnet.plan"
+        must(sheaf("compile", MODELS / "resnet18_w8.json", "-o", plan, "--strategy", "sharded"))
+        with mock.patch.dict(os.environ, DNNL_MAX_CPU_ISA="AVX2"):
+            lines = must(sheaf("dump", plan, "--format", "bound", "--program", "train", *self.RANKS, "--batch", 8)).out.splitlines()
+        reorders = [line for line in lines if line.startswith("#") and ": reorder of" in line]
+        self.assertTrue(any("/cpu:0" in line for line in reorders))
+        self.assertEqual([line for line in reorders if "/messages" in line], [])
 
     @long
     def test_a_slow_link_is_hidden(self):
