@@ -84,7 +84,7 @@ def main():
                         pass
                 try:
                     done = world.end(LIMIT)
-                except AssertionError:  # Open MPI's launcher sometimes waits for itself when a process ends before it has joined
+                except AssertionError:  # a process was killed as it connected to Open MPI's launcher (docs/worlds.md)
                     done, hung = None, hung + 1
                 problems = [f"rank {rank} is still there" for rank, process in processes.items() if rank != victim and alive(process)]
                 if took > LIMIT:

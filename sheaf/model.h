@@ -14,7 +14,7 @@
 // Threads. Any number of threads may at the same time bind() one Model, read its parameters, and run() different
 // sessions. A Session or a Trainer is used by one thread at a time. Functions that change weights
 // (set_parameters(), initialise_parameters(), Trainer::step(), set_state() and restore()) need exclusive use of the Model and
-// everything bound to it. Different Models are independent.
+// everything bound to it; so do a trainer's steps from start_rows() to finish(). Different Models are independent.
 //
 // After fork(), a child must make its own sessions and trainers: its parent's have no threads there, and neither run nor end.
 #pragma once

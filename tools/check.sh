@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, checks the formatting, builds, and runs the tests; ends with ctest's summary.
 #   tools/check.sh         all tests except those labelled `long`: every case where others take a few, and builds of copies
-#   tools/check.sh --all   every test; also in the AddressSanitizer + UBSan build, and those not long in the ThreadSanitizer build;
-#                          and what tools/tidy.sh checks
+#   tools/check.sh --all   every test; those not long also in the AddressSanitizer + UBSan and the ThreadSanitizer builds; and what
+#                          tools/tidy.sh checks
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 all=false
@@ -31,9 +31,10 @@ if $all; then
   tools/tidy.sh
   # The runtime under ThreadSanitizer runs plans made by the compiler just built.
   tools/build.sh tsan
-  run_tests tsan build-tsan -LE '^long$'  # these look at more data; their threads meet as in the others
+  # The long ones take the same ways with more data.
+  run_tests tsan build-tsan -LE '^long$'
   tools/build.sh asan
-  run_tests asan build-asan
+  run_tests asan build-asan -LE '^long$'
   run_tests default build
 else
   run_tests default build -LE '^long$'

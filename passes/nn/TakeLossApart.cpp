@@ -48,9 +48,10 @@ class Loss : LossBuilder {
     ArrayRef<int64_t> x = type_of(x_).getShape(), targets = type_of(target_).getShape();
     mlir::Type element = b.getF32Type();
     auto of = [&](StringRef name) { return op_.getArguments().get(name); };
+    const int64_t states = ShapedType::isDynamic(targets[1]) ? ShapedType::kDynamic : 2 * targets[1] + 1;
     auto made = with_.make<nn::CtcLossOp>(
-        TypeRange{RankedTensorType::get({x[1]}, element), RankedTensorType::get({x[1], x[0], 2 * targets[1] + 1}, element)}, x_,
-        target_, inputs_[2], inputs_[3], b.getI64IntegerAttr(cast<IntegerAttr>(of("blank")).getInt()),
+        TypeRange{RankedTensorType::get({x[1]}, element), RankedTensorType::get({x[1], x[0], states}, element)}, x_, target_,
+        inputs_[2], inputs_[3], b.getI64IntegerAttr(cast<IntegerAttr>(of("blank")).getInt()),
         cast<BoolAttr>(of("zero_infinity")), b.getBoolAttr(mean_));
     mlir::Value each = made.getLosses();
     if (!mean_) return {sum(each), {}};

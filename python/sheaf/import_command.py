@@ -1,4 +1,4 @@
-"""sheaf import FILE -o NET.json [--weights NET.safetensors] [--size NAME=N]"""
+"""sheaf import FILE -o NET.json [--weights NET.safetensors] [--length INPUT:DIM=NAME] [--size NAME=N]"""
 import argparse
 import os
 import sys
@@ -16,15 +16,22 @@ def main(arguments):
     parser.add_argument("-o", dest="output", metavar="NET.json", required=True, help="the model file to write")
     parser.add_argument("--weights", metavar="NET.safetensors", help="the weights file to write")
     parser.add_argument("--size", metavar="NAME=N", action="append", type=_size, default=[], help="a free size of an ONNX graph, other than the batch")
+    parser.add_argument("--length", metavar="INPUT:DIM=NAME", action="append", type=_length, default=[],
+                        help="what the model file calls an exported program's free size besides the batch, such as a sequence's: tokens:1=seq")
     given = parser.parse_args(arguments)  # leaves with status 2
     graph = given.file.endswith(".onnx")
     if given.size and not graph:
         parser.error("--size is for ONNX graphs")
+    if given.length and graph:
+        parser.error("--length is for exported programs")
+    lengths = {}
+    for name, dim, length in given.length:
+        lengths.setdefault(name, {})[dim] = length
     outputs = [path for path in (given.output, given.weights) if path]
     if len({os.path.realpath(path) for path in (given.file, *outputs)}) < 1 + len(outputs):
         parser.error("an output is the input, or another output")
     try:
-        model = imported_graph(given.file, dict(given.size)) if graph else imported(given.file)
+        model = imported_graph(given.file, dict(given.size)) if graph else imported(given.file, lengths)
         write(model, given.output, given.weights)
     except Error as problem:
         print(problem, file=sys.stderr)
@@ -34,8 +41,8 @@ def main(arguments):
     return 0
 
 
-def imported(file):
-    """The ModelFile of an exported program."""
+def imported(file, lengths=None):
+    """The ModelFile of an exported program; `lengths` as for from_exported()."""
     torch = _torch(file)
     from .torch_graph import from_exported
     try:
@@ -47,7 +54,7 @@ def imported(file):
             program = torch.export.load(file)
     except Exception as problem:  # whatever torch, zip and pickle raise
         raise Error([Diagnostic(f"it can't be read as what torch.export.save writes: {reason(problem)}", file)]) from None
-    return from_exported(program, name=os.path.splitext(os.path.basename(file))[0])
+    return from_exported(program, name=os.path.splitext(os.path.basename(file))[0], lengths=lengths)
 
 
 def imported_graph(file, sizes):
@@ -70,6 +77,14 @@ def _size(text):
     if not name or not number.isdecimal() or int(number) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' isn't NAME=N with N from 1")
     return name, int(number)
+
+
+def _length(text):
+    place, _, length = text.partition("=")
+    name, _, dim = place.rpartition(":")
+    if not name or not dim.isdecimal() or not length:
+        raise argparse.ArgumentTypeError(f"'{text}' isn't INPUT:DIM=NAME, such as tokens:1=seq")
+    return name, int(dim), length
 
 
 def write(model, output, weights):

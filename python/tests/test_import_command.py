@@ -57,7 +57,7 @@ def test_a_program_becomes_the_model_file_that_its_module_would(tmp_path):
 def test_what_cannot_be_imported_says_why_and_leaves_nothing(tmp_path):
     exported(Net(), tmp_path / "net.pt2")
     (tmp_path / "text.pt2").write_text("not a program")
-    for words, message in ((WORDS, "0 are free, and one has to be, the batch"), (("text.pt2", *WORDS[1:]), "text.pt2: error: it can't be read"),
+    for words, message in ((WORDS, "none is free that could be the batch"), (("text.pt2", *WORDS[1:]), "text.pt2: error: it can't be read"),
                            (("none.pt2", *WORDS[1:]), "none.pt2: error: it can't be read")):
         done = run(tmp_path, *words)
         assert done.returncode == 1 and message in done.stderr and len(done.stderr.splitlines()) <= 2

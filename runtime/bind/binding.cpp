@@ -248,7 +248,7 @@ Error Binding::failed_run() {
   World* world = devices_->world();
   if (!world) return error();
   if (auto cause = world->failure()) return *cause;
-  if (!agreement_ || !agreement_->failed()) {  // only this rank knows
+  if (!agreement_ || !agreement_->failed(0)) {  // only this rank knows
     world->fail(error());
     return error();
   }

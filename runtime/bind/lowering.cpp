@@ -83,7 +83,7 @@ class Lowering {
       if (!program.overlapping && !program.operations.empty()) return {};
       if (std::ranges::any_of(program.waits, [](const LaneWait& wait) { return wait.decider != nullptr; })) return {};
       const auto alone = [](const LaneOperation& one) {
-        return one.kind == LaneOperation::print || (one.can_fail && !one.reports);
+        return one.kind == LaneOperation::print || (one.can_fail && !one.executable->reports_by_phase());
       };
       if (std::ranges::any_of(program.operations, alone)) return {};
     }
@@ -157,7 +157,6 @@ class Lowering {
       for (TensorId tensor : instance.inputs) address(tensor, 0, false);
       for (TensorId tensor : instance.outputs) address(tensor, 0, true);
       operation.executable = instance.call()->executable.get();
-      if (operation.can_fail) operation.reports = dynamic_cast<ReportsByPhase*>(operation.executable);
       operation.scratch = static_cast<char*>(addresses_.arenas[instance.lane].get()) + memory_.scratch_offsets[i];
     }
   }

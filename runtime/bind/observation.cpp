@@ -64,7 +64,7 @@ Result<bool> Observation::run(Executor& executor, const Observer& look) const {
   if (!show(-1)) return true;
   bool failed = false;
   SHEAF_TRY(executor.run_one_by_one(true, [&](LaneId, const LaneOperation& operation) {
-    failed = operation.can_fail && operation.executable->failed();
+    failed = operation.can_fail && operation.executable->failed(0);
     return !failed && show(operation.instance.number());
   }));
   return !failed;

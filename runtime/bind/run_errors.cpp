@@ -1,7 +1,5 @@
 #include "runtime/bind/run_errors.h"
 
-#include "runtime/base/exception.h"
-
 #include <algorithm>
 
 namespace sheaf {
@@ -41,7 +39,7 @@ Error run_error(Executor& executor, const RunNames& names) {
             names.devices.entry_name(names.entries[failure.instance]) + ": ";
   }
   const OperationInfo& operation = names.operations[failure.instance.index()];
-  return Error(where + "layer '" + operation.layer + "': " + (failure.reason.empty() ? kNoMemory : failure.reason));
+  return Error(where + "layer '" + operation.layer + "': " + std::string(failure.why()));
 }
 
 }  // namespace sheaf

@@ -45,8 +45,8 @@ class KernelExecutable : public Executable {
                                                 : static_cast<const int32_t*>(buffers[0])[bad_position_];
   }
 
-  bool failed() const override { return failed_; }
-  std::string failure() const override { return failed_ ? lookup_->failure(bad_position_, bad_index_) : std::string(); }
+  bool failed(int) const override { return failed_; }
+  std::string failure(int) const override { return failed_ ? lookup_->failure(bad_position_, bad_index_) : std::string(); }
 
  private:
   std::shared_ptr<const CpuKernels> kernels_;  // keeps the code mapped

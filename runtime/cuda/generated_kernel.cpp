@@ -4,7 +4,6 @@
 #include "runtime/cuda/format.h"
 #include "runtime/cuda/generated_launch.h"
 #include "runtime/device/launch_count.h"
-#include "runtime/device/overlapping_runs.h"
 #include "runtime/plan/kernel_lookup.h"
 
 #include <algorithm>
@@ -29,7 +28,7 @@ class PinnedBlock {
 };
 
 /// A lookup's status is looked at on the device, which raises the queue's flag, and comes to the host without being asked for.
-class LookupKernel final : public GeneratedLaunch, public CountsLaunches, public ReportsByPhase {
+class LookupKernel final : public GeneratedLaunch, public CountsLaunches {
  public:
   static constexpr int kLaunches = 3, kReports = 4;  ///< words of pinned memory: two for each phase
   LookupKernel(GeneratedLaunch&& launch, Lookup lookup, std::shared_ptr<const QueueKernels> kernels,
@@ -47,9 +46,11 @@ class LookupKernel final : public GeneratedLaunch, public CountsLaunches, public
                             at.flag);
   }
   int launches() const override { return kLaunches; }
-  void tell_of(int phase) override { told_ = phase; }
-  bool failed() const override { return found(told_)[0] != 0; }
-  std::string failure() const override { return failed() ? lookup_.failure(~found(told_)[0], found(told_)[1]) : std::string(); }
+  bool reports_by_phase() const override { return true; }
+  bool failed(int phase) const override { return found(phase)[0] != 0; }
+  std::string failure(int phase) const override {
+    return failed(phase) ? lookup_.failure(~found(phase)[0], found(phase)[1]) : std::string();
+  }
 
  private:
   int64_t* found(int phase) const { return static_cast<int64_t*>(report_->get()) + 2 * phase; }
@@ -57,7 +58,6 @@ class LookupKernel final : public GeneratedLaunch, public CountsLaunches, public
   Lookup lookup_;
   std::shared_ptr<const QueueKernels> kernels_;
   std::unique_ptr<PinnedBlock> report_;  ///< by phase of runs: status, index
-  int told_ = 0;
 };
 
 }  // namespace

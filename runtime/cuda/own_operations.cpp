@@ -2,7 +2,6 @@
 
 #include "runtime/cuda/format.h"
 #include "runtime/cuda/grid.h"
-#include "runtime/device/overlapping_runs.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +9,7 @@
 namespace sheaf::cuda {
 namespace {
 
-class CheckFinite final : public Operation, public ReportsByPhase {
+class CheckFinite final : public Operation {
  public:
   /// `reports`: an int32 in pinned memory for each phase of runs, released with this.
   CheckFinite(std::shared_ptr<OwnKernels> kernels, Function function, int32_t* reports)
@@ -28,15 +27,14 @@ class CheckFinite final : public Operation, public ReportsByPhase {
     launch.arguments = arguments;
     return kernels_->driver().launch(at.stream, launch);
   }
-  void tell_of(int phase) override { told_ = phase; }
-  bool failed() const override { return reports_[told_] != 0; }
-  std::string failure() const override { return failed() ? "the loss is not finite" : ""; }
+  bool reports_by_phase() const override { return true; }
+  bool failed(int phase) const override { return reports_[phase] != 0; }
+  std::string failure(int phase) const override { return failed(phase) ? "the loss is not finite" : ""; }
 
  private:
   std::shared_ptr<OwnKernels> kernels_;
   Function function_;
   int32_t* reports_;
-  int told_ = 0;
 };
 
 /// [batch][rows][columns] to [batch][columns][rows].

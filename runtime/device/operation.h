@@ -47,10 +47,13 @@ class Executable {
   /// `buffers`: the step's inputs, then its outputs, in step order. `scratch`: 64-byte aligned, of the requested size. Returns
   /// nothing: what can fail fails in prepare(), unless `Prepared::can_fail` is set.
   virtual void run(void* const* buffers, void* scratch) = 0;
-  /// For an operation that checks its data (an index beyond a table's end): why the last run() failed, empty if it
-  /// didn't. A failed run leaves its outputs unspecified, and touches only its own memory.
-  virtual std::string failure() const { return {}; }
-  virtual bool failed() const { return false; }
+  /// For an operation that checks its data (an index beyond a table's end): why its last run of this phase (RunBegin::phase)
+  /// failed, empty if it didn't. A failed run leaves its outputs unspecified, and touches only its own memory.
+  virtual std::string failure(int phase) const { return {}; }
+  virtual bool failed(int phase) const { return false; }
+  /// Whether it tells the two phases apart: a run may be under way while the one before it is asked about. Others have only
+  /// a last run, whatever its phase.
+  virtual bool reports_by_phase() const { return false; }
   /// Call it before run() of an operation that can fail: whether the run has failed already, as far as this process knows.
   virtual void tell(bool run_failed) {}
   /// Whether a queue that records work may record it too.

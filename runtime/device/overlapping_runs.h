@@ -9,7 +9,7 @@ namespace sheaf {
 
 /// How a run begins. Two may be under way at a time, of different phases.
 struct RunBegin {
-  /// 0 or 1; operations report their failures by it (ReportsByPhase).
+  /// 0 or 1; operations report their failures by it (Executable::failed()).
   int phase = 0;
   /// Operations may have failed before: it is forgotten. Else none has, or the run of the other phase is under way, whose
   /// failures count for this one too.
@@ -31,14 +31,6 @@ class OverlapsRuns {
   virtual Result<void> finish_run() = 0;
   /// Something else has made guarded work of this queue do nothing, and may do so again: runs come one at a time, and clear that.
   virtual bool disturbed() const = 0;
-};
-
-/// An operation that can fail on such a queue.
-class ReportsByPhase {
- public:
-  virtual ~ReportsByPhase() = default;
-  /// From here on Executable::failed() and failure() tell of the last run of this phase.
-  virtual void tell_of(int phase) = 0;
 };
 
 }  // namespace sheaf

@@ -157,8 +157,8 @@ void Executor::execute(Lane& lane) {
     if (runs) {
       try {
         enqueue(lane, operation);
-        if (operation.can_fail && operation.executable->failed())
-          note_failure(lane, operation, operation.executable->failure());
+        if (operation.can_fail && operation.executable->failed(phase_))
+          note_failure(lane, operation, operation.executable->failure(phase_));
       } catch (const std::exception& thrown) {
         note_exception(lane, operation, thrown);
       }
@@ -182,7 +182,7 @@ void Executor::wait(Lane& lane, const LaneOperation& operation) {
     auto waited = wait.decider ? wait.event->synchronize() : lane.program.queue->wait(*wait.event);
     if (!waited) {
       lose(lane, std::move(waited.error()), operation.instance);
-    } else if (wait.decider && wait.decider->failed()) {
+    } else if (wait.decider && wait.decider->failed(phase_)) {
       failed_.store(true, std::memory_order_relaxed);  // its own lane says why
     }
   }

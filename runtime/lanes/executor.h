@@ -3,6 +3,7 @@
 // but all go through their programs to the end, so nobody waits in vain.
 #pragma once
 
+#include "runtime/base/exception.h"
 #include "runtime/lanes/lane_program.h"
 
 #include <atomic>
@@ -26,6 +27,8 @@ struct LaneFailure {
   int replica = -1;
   InstanceId instance;
   std::string reason;  ///< empty: out of memory
+  /// The reason in words.
+  std::string_view why() const { return reason.empty() ? std::string_view(kNoMemory) : reason; }
 };
 
 /// The error of a lane's device.

@@ -203,7 +203,7 @@ Result<void> Executor::run_one_by_one(bool commit, const std::function<bool(Lane
       }
     } catch (const std::exception& thrown) {  // of a world that has ended, among others
       note_exception(lane, *operation, thrown);
-      return Error(lane.failure.reason);
+      return Error(std::string(lane.failure.why()));
     }
     if (!synchronize(lane)) return lane.device_failure.error;
     note_failure_of(lane, *operation, 0);

@@ -34,7 +34,6 @@ struct LaneOperation {
   uint32_t first_slot = 0;
   uint32_t first_wait = 0, end_wait = 0;
   Executable* executable = nullptr;
-  ReportsByPhase* reports = nullptr;  ///< the executable, if it can fail and is such a one
   void* scratch = nullptr;
   CopyShape copy_shape;                   ///< copy: slots are target, source
   uint32_t first_part = 0, end_part = 0;  ///< fetch: slots are the target, then a source for each of LaneProgram::parts

@@ -53,8 +53,7 @@ void Executor::begin_run(Lane& lane) {
 
 void Executor::note_failure_of(Lane& lane, const LaneOperation& operation, int phase) {
   if (!operation.can_fail) return;
-  if (operation.reports) operation.reports->tell_of(phase);
-  if (operation.executable->failed()) note_failure(lane, operation, operation.executable->failure());
+  if (operation.executable->failed(phase)) note_failure(lane, operation, operation.executable->failure(phase));
 }
 
 void Executor::note_failures(Lane& lane, int phase) {

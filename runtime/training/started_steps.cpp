@@ -11,14 +11,16 @@ bool is_update(const Result<float>& loss) { return loss && std::isfinite(*loss);
 
 }  // namespace
 
-bool Trainer::State::end_started() {
+void Trainer::State::end_started() {
   for (size_t i = 0; i < started.size(); ++i) {
     if (!started[i].loss) started[i].loss = started[i].step->finish();
     if (is_update(*started[i].loss)) continue;
     for (; started.size() > i + 1; started.pop_back()) progress.steps -= started.back().counted;
-    return false;
   }
-  return true;
+}
+
+bool Trainer::State::started_failed() const {
+  return !started.empty() && started.back().loss && !is_update(*started.back().loss);
 }
 
 Result<void> Trainer::State::check_none_started(const char* what) const {
@@ -34,9 +36,9 @@ Result<void> Trainer::State::start(const BoundSize& size, std::span<const void* 
   if (started.size() == kMostStarted) return check_none_started("a third step");
   SHEAF_ASSIGN(auto* step, step_of(size));
   const bool overlaps = step->overlaps() && !run.trace;
-  // Others come one after another; a step after one that failed is forgotten.
-  const bool alone = !overlaps || (!started.empty() && started.back().step != step);
-  if (alone && !end_started()) return {};
+  // Others come one after another.
+  if (!overlaps || (!started.empty() && started.back().step != step)) end_started();
+  if (started_failed()) return {};  // a step after one that failed is forgotten
   set_settings();
   if (overlaps) {
     SHEAF_TRY(step->start(values, run, next));

@@ -13,6 +13,7 @@ namespace sheaf {
 
 Result<BatchStep*> Trainer::State::step_of(const BoundSize& size) {
   return bound.of(size, [&](const BoundSize& wanted) -> Result<BatchStep> {
+    end_started();  // one of them may be what gives way to this
     SHEAF_ASSIGN(auto step, BatchStep::bind(*model.state(), devices, wanted, options, inputs, settings));
     SHEAF_TRY(take_bytes(inputs, options.bytes, wanted == bound.whole_size(), [&](size_t i) { return step.dtype(i); }));
     return Result<BatchStep>(std::move(step));
@@ -132,7 +133,6 @@ void Trainer::step_schedule(double value) {
 const BatchStep& Trainer::whole() const { return state_->bound.whole(); }
 
 Result<void> Trainer::prepare(int64_t rows, const LengthNumbers& lengths) try {
-  (void)state_->end_started();  // it may be the binding that gives way
   BoundSize size = state_->of_rows(rows);
   for (const auto& [length, number] : lengths) size.lengths[length] = number;
   SHEAF_TRY(state_->step_of(size));

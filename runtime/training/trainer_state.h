@@ -48,8 +48,10 @@ struct Trainer::State {
   /// With the lengths that the whole batch is bound to.
   BoundSize of_rows(int64_t rows) const { return {rows, bound.lengths()}; }
   void set_settings();
-  /// Waits for all steps that were started. False if one of them failed.
-  bool end_started();
+  /// Waits for all steps that were started; forgets those after one that failed.
+  void end_started();
+  /// The last step that was started is known to have failed.
+  bool started_failed() const;
   Result<void> check_none_started(const char* what) const;
   Result<void> check_count(size_t given) const;
   const std::string& hash() const;

@@ -14,7 +14,7 @@ UNARY = ("ReLU", "ReLU6", "LeakyReLU", "ELU", "SiLU", "GELU", "Tanh", "Sigmoid",
          "Hardsigmoid", "Softplus", "Mish", "SELU", "CELU", "LogSigmoid", "Softsign", "PReLU", "Hardshrink", "Softshrink",
          "Exp", "Log", "Log1p", "Expm1", "Sqrt", "Rsqrt", "Reciprocal", "Abs", "Neg", "Sign", "Sin", "Cos", "Erf", "Floor",
          "Ceil", "Round", "Trunc", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "RReLU", "Detach", "Asin", "Acos", "Atan", "Sinh",
-         "Cosh", "Asinh", "Acosh", "Atanh")
+         "Cosh", "Asinh", "Acosh", "Atanh", "Tanhshrink", "FeatureAlphaDropout")
 
 
 class Random(random.Random):
@@ -40,6 +40,26 @@ class Layer(NamedTuple):
     inputs: object = 1
     kind: str | None = None
     ranks: object = range(16)
+
+
+def bilinear(draw, shape):
+    return {"in1_features": fitting(shape, -1), "in2_features": fitting(shape, -1), "out_features": draw.randint(1, 4), "bias": draw.chance(0.7)}
+
+
+def unflattened(draw, shape):
+    """A size in two, of which the model file may leave out one."""
+    dim = draw.randint(-1, max(len(shape) - 1, 0))
+    size = fitting(shape, dim)
+    return {"dim": dim, "unflattened_size": draw.choice([[1, size], [size, -1], [2, -1], [2, size // 2]])}
+
+
+def split_in_two(shape, a):
+    at = a["dim"] % max(len(shape), 1)
+    return [*shape[:at], *[fitting(shape, at) // abs(math.prod(a["unflattened_size"])) if n == -1 else n for n in a["unflattened_size"]], *shape[at + 1:]]
+
+
+def resizing(draw, shape):
+    return {"scale_factor": draw.choice([2, 1.5, [2, 1]])} if draw.chance(0.6) else {"size": draw.choice([3, [2, 4]])}
 
 
 def fitting(shape, i, otherwise=4):
@@ -72,6 +92,10 @@ def convolution(type):
         return layer
 
     return Layer(arguments, lambda shape, a: [*shape[:max(0, len(shape) - rank - 1)], a["out_channels"], *shape[-rank:]], ranks=[rank + 2])
+
+
+def batch_norm(draw, shape):
+    return {"num_features": fitting(shape, 1), "affine": draw.chance(0.7), "momentum": draw.choice([0.1, None]), "track_running_stats": draw.chance(0.7)}
 
 
 def pool(type):
@@ -224,14 +248,13 @@ def arithmetic(draw, shape):
 LAYERS = {
     "Linear": Layer(lambda d, s: {"in_features": fitting(s, -1), "out_features": d.randint(1, 5), "bias": d.chance(0.7)},
                     lambda s, a: [*s[:-1], a["out_features"]]),
+    "Bilinear": Layer(bilinear, lambda s, a: [*s[:-1], a["out_features"]], inputs=2),
     "Embedding": Layer(lambda d, s: {"num_embeddings": 8, "embedding_dim": d.randint(1, 5), "padding_idx": d.choice([None, 0, -1]), "sparse": d.chance(0.3)},
                        lambda s, a: [*s, a["embedding_dim"]], kind="float"),
     "EmbeddingBag": Layer(lambda d, s: {"num_embeddings": 8, "embedding_dim": d.randint(1, 5), "mode": d.choice(["sum", "mean", "max"])},
                           lambda s, a: [*s[:1], a["embedding_dim"]], kind="float", ranks=[2]),
     **{t: convolution(t) for t in ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")},
-    **{f"BatchNorm{n}d": Layer(lambda d, s: {"num_features": fitting(s, 1), "affine": d.chance(0.7), "momentum": d.choice([0.1, None]),
-                                             "track_running_stats": d.chance(0.7)},
-                              ranks=[n + 2, 2] if n == 1 else [n + 2]) for n in (1, 2, 3)},
+    **{t: Layer(batch_norm, ranks=ranks) for t, ranks in (("BatchNorm1d", [2, 3]), ("BatchNorm2d", [4]), ("BatchNorm3d", [5]), ("SyncBatchNorm", range(2, 6)))},
     **{f"InstanceNorm{n}d": Layer(lambda d, s: {"num_features": fitting(s, 1), "affine": d.chance(0.5)}, ranks=[n + 2]) for n in (1, 2, 3)},
     **{t: Layer(lambda d, s: {"normalized_shape": [fitting(s, i) for i in range(-d.randint(1, max(1, len(s) - 1)), 0)], "elementwise_affine": d.chance(0.7)})
        for t in ("LayerNorm", "RMSNorm")},
@@ -246,7 +269,7 @@ LAYERS = {
     "Softmax": Layer(along()), "LogSoftmax": Layer(along()), "Softmin": Layer(along()), "Softmax2d": Layer(ranks=[3, 4]),
     "StochasticDepth": Layer(lambda d, s: {"p": d.choice([0.2, 0.5]), "mode": d.choice(["row", "batch"])}),
     **{t: pool(t) for t in ("MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d")},
-    **{t: adaptive_pool(t) for t in ("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d")},
+    **{t: adaptive_pool(t) for t in ("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d")},
     **{f"LPPool{n}d": Layer(lp_pool, ranks=[n + 2]) for n in (1, 2, 3)},
     **{f"{kind}Pad{n}d": sides(n, least, **more) for n in (1, 2, 3)
        for kind, least, more in (("Zero", -1, {}), ("Constant", -1, {"value": 0.5}), ("Reflection", 0, {}), ("Replication", 0, {}), ("Circular", 0, {}))},
@@ -271,6 +294,7 @@ LAYERS = {
     "Permute": Layer(lambda d, s: {"dims": d.sample(range(len(s)), len(s))}, lambda s, a: [s[i] for i in a["dims"]]),
     "Reshape": Layer(reshaped),
     "Expand": Layer(expanded, lambda s, a: a["shape"][:-len(s) or None] + [old if new == -1 else new for old, new in zip(s, a["shape"][-len(s):])]),
+    "Unflatten": Layer(unflattened, split_in_two),
     "Unsqueeze": Layer(along(), with_one),
     "Squeeze": Layer(lambda d, s: {"dim": d.choice([None, dimension(d, s)])}, lambda s, a: [n for n in s if n != 1] if a["dim"] is None else s),
     "Slice": Layer(along(start=[0, 1, -2], end=[None, -1, 2], step=[1, 2])),
@@ -286,6 +310,7 @@ LAYERS = {
     "TopK": Layer(along(k=[1, 2], largest=[False, True]), lambda s, a: [a["k"] if i == a["dim"] % len(s) else n for i, n in enumerate(s)]),
     "Scatter": Layer(along(), inputs=3), "ScatterAdd": Layer(along(), inputs=3), "Atan2": Layer(inputs=2),
     "Upsample": Layer(upsampled, resized, ranks=[3, 4, 5]),
+    **{t: Layer(resizing, ranks=[4]) for t in ("UpsamplingNearest2d", "UpsamplingBilinear2d")},
     "PixelShuffle": Layer(lambda d, s: {"upscale_factor": 2}, ranks=[4, 5]), "PixelUnshuffle": Layer(lambda d, s: {"downscale_factor": 2}, ranks=[4, 5]),
     "ChannelShuffle": Layer(lambda d, s: {"groups": d.choice([1, 2])}, ranks=range(3, 16)),
     "Parameter": Layer(drawn_shape, lambda s, a: a["shape"], inputs=0, kind="float"),
@@ -300,7 +325,7 @@ ANY, INDEX, TRUTH = ("float", "integer", "bool"), ("integer",), ("bool",)
 KINDS = {"Where": (TRUTH,), "Scatter": (("float",), INDEX), "ScatterAdd": (("float",), INDEX), "IndexSelect": (ANY, INDEX), "Gather": (ANY, INDEX), "Embedding": (INDEX,), "EmbeddingBag": (INDEX,),
          "LogicalAnd": (TRUTH, TRUTH), "LogicalOr": (TRUTH, TRUTH), "LogicalNot": (TRUTH,),
          **{t: (ANY,) for t in ("Cast", "Concat", "Permute", "Reshape", "Expand", "Unsqueeze", "Squeeze", "Slice", "Split", "Roll", "Flip",
-                                "Select", "Print", "Identity", "Flatten", "Detach", *COMPARISONS)},
+                                "Select", "Print", "Identity", "Flatten", "Unflatten", "Detach", *COMPARISONS)},
          **{t: (ANY, ANY) for t in ("Add", "Sub", "Mul", "Remainder", "Fmod")}}
 
 

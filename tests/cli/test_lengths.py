@@ -118,8 +118,8 @@ class Lengths(ProgramTest):
         return losses, read_safetensors(out)[0]
 
     def test_training_computes_what_plans_of_fixed_lengths_do(self):
-        # Dropout's mask belongs to a position, whatever the length is written as.
-        layers = [*LAYERS[:-1], {"name": "drop", "type": "Dropout", "p": 0.4}, LAYERS[-1]]
+        # Dropout's mask and RReLU's slopes belong to a position, whatever the length is written as.
+        layers = [*LAYERS[:-1], {"name": "slopes", "type": "RReLU"}, {"name": "drop", "type": "Dropout", "p": 0.4}, LAYERS[-1]]
         layers[4] = {**layers[4], "module": {**layers[4]["module"], "dropout": 0.3}}
         text = model(layers).rstrip()[:-1] + ',\n"training": ' + json.dumps(TRAINING) + "\n}\n"
         plan = self.compile(text)

@@ -4,13 +4,14 @@ import os
 import signal
 import time
 import unittest
+from unittest import mock
 
 from program import MODELS, ProgramTest, long, must, sheaf
 from tensors import Tensor, write_npy
 from test_images import MODEL as COLOURS
 from test_images import png
 from training import TRAIN
-from worlds import MISSING, FaultTest, World, WorldTest, program_on_slow_links
+from worlds import ENDING, ENVIRONMENT, MISSING, FaultTest, World, WorldTest, program_on_slow_links
 from worlds import Overlap as Traced
 
 
@@ -213,6 +214,39 @@ class Faults(FaultTest):
         self.assertFalse(self.path("w").exists())
 
 
+class WhatARankHeld(FaultTest):
+    """A rank may end at any moment: neither it nor the launcher then waits for something that it held (tests/fixtures/ending.c)."""
+
+    def one_killed_with_a_lock(self, environment):
+        """Rank 1 of two is killed once it holds a lock that processes share. The run, and whether that came to pass."""
+        report = self.path("killed")
+        command = self.command("--steps", 2, devices="cpu:0")
+        world = World([command, ["env", f"LD_PRELOAD={ENDING}", f"SHEAF_ENDING={report}", *command]], cwd=self.shared, environment=environment)
+        return world, report
+
+    def test_a_rank_takes_no_lock_that_the_launcher_waits_for(self):
+        world, report = self.one_killed_with_a_lock(ENVIRONMENT)
+        must(world.end(limit=30))
+        self.assertFalse(report.exists())
+
+    def test_with_the_launcher_s_locks_it_would(self):
+        """This is what PMIx does if the user says so: the rank takes such a lock. Whether mpirun then ends is a matter of luck."""
+        world, report = self.one_killed_with_a_lock({**ENVIRONMENT, "PMIX_MCA_gds": "ds21,hash"})
+        end = time.monotonic() + 20
+        while not report.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        for process in (world.launcher.pid, *(int(folder.name) for folder in world.children())):
+            os.kill(process, signal.SIGKILL)
+        world.launcher.communicate()
+        self.assertTrue(report.exists())
+
+    def test_a_crash_whose_stack_can_not_be_printed(self):
+        world, processes = self.started(environment={**ENVIRONMENT, "LD_PRELOAD": str(ENDING)})
+        os.kill(processes[1], signal.SIGSEGV)
+        done = self.ended(world, processes)
+        self.assertRegex(done.err, rf"rank 1: its process {processes[1]} ended without a word|process rank 1 with PID .* exited on signal 11")
+
+
 class IndexBeyondTable(WorldTest):
     """An operation that fails on one rank: all ranks say which, and of which rank."""
     model = """{"sheaf": "1.0", "name": "table", "inputs": {"x": {"shape": ["batch", 2], "dtype": "int64"}},
@@ -271,6 +305,17 @@ class Overlap(ProgramTest):
         self.assertLess(last, updates)
         bucketed = [number for number, line in enumerate(lines) if "all_reduce of" in line and "/cpu:0" in line]
         self.assertTrue(bucketed and all("placeable, left out" in lines[one] for one in bucketed), "gradients are made in their places of the bucket")
+
+    def test_weights_are_reordered_where_they_are_read(self):
+        """A reorder on a lane for messages would come after slow ones, and whoever reads it would wait. With AVX2, convolutions take weights in two
+        formats."""
+        plan = self.dir / "resnet.plan"
+        must(sheaf("compile", MODELS / "resnet18_w8.json", "-o", plan, "--strategy", "sharded"))
+        with mock.patch.dict(os.environ, DNNL_MAX_CPU_ISA="AVX2"):
+            lines = must(sheaf("dump", plan, "--format", "bound", "--program", "train", *self.RANKS, "--batch", 8)).out.splitlines()
+        reorders = [line for line in lines if line.startswith("#") and ": reorder of" in line]
+        self.assertTrue(any("/cpu:0" in line for line in reorders))
+        self.assertEqual([line for line in reorders if "/messages" in line], [])
 
     @long
     def test_a_slow_link_is_hidden(self):

@@ -14,6 +14,7 @@ from training import TRAIN, TrainTest
 MPIRUN = shutil.which("mpirun")
 ENGINE = Path(SHEAF).parent.parent / "lib/libsheaf_mpi.so"
 DELAYING = ENGINE.with_name("libsheaf_delaying.so")
+ENDING = ENGINE.with_name("libsheaf_ending.so")
 MISSING = "there is no mpirun: tools/setup.sh installs Open MPI" if not MPIRUN else "" if ENGINE.exists() else "this build has no MPI"
 LAUNCH = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--tag-output"]
 # Of a failing rank Open MPI itself says much; what the ranks say is what counts.
@@ -31,16 +32,23 @@ class World:
         self.line, self.size = line, len(commands)
         self.launcher = subprocess.Popen(line, cwd=cwd, env=environment or ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
+    def children(self):
+        """The launcher's: folders in /proc. Those that have yet to become their rank's program are among them."""
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1]) == self.launcher.pid:
+                    yield folder
+            except (OSError, IndexError, ValueError):
+                continue
+
     def processes(self, limit=20):
         """The ranks' process ids, by rank, once all of them run their programs."""
         end = time.monotonic() + limit
         while time.monotonic() < end:
             found = {}
-            for folder in Path("/proc").glob("[0-9]*"):
+            for folder in self.children():
                 try:
-                    if int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1]) != self.launcher.pid:
-                        continue
-                    if os.readlink(folder / "exe") == os.path.realpath(MPIRUN):  # it has yet to become its rank's program
+                    if os.readlink(folder / "exe") == os.path.realpath(MPIRUN):
                         continue
                     for entry in (folder / "environ").read_bytes().split(b"\0"):
                         if entry.startswith(b"OMPI_COMM_WORLD_RANK="):
@@ -178,4 +186,4 @@ class FaultTest(WorldTest):
         return done
 
 
-__all__ = ["MISSING", "TRAIN", "FaultTest", "Overlap", "World", "WorldTest", "alive", "program_on_slow_links"]
+__all__ = ["ENDING", "ENVIRONMENT", "MISSING", "TRAIN", "FaultTest", "Overlap", "World", "WorldTest", "alive", "program_on_slow_links"]

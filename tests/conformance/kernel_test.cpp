@@ -57,7 +57,7 @@ TEST_P(KernelContract, AKernelCoversItsWork) {
     void* buffers[] = {x.get(), y.get()};
     queue->launch(*prepared->executable, buffers, scratch.get());
     EXPECT_EQ(download<float>(y, static_cast<size_t>(count)), std::vector<float>(static_cast<size_t>(count), 13.F));
-    EXPECT_FALSE(prepared->executable->failed());
+    EXPECT_FALSE(prepared->executable->failed(0));
   }
 }
 
@@ -76,13 +76,13 @@ TEST_P(KernelContract, ALookupBeyondTheTableIsReported) {
     upload(i, std::vector<int64_t>{0, 2, bad, -5});
     queue->launch(*prepared->executable, buffers, nullptr);
     ASSERT_TRUE(queue->synchronize());
-    EXPECT_TRUE(prepared->executable->failed());
-    EXPECT_THAT(prepared->executable->failure(), HasSubstr("index " + std::to_string(bad) + " (element 2"));
+    EXPECT_TRUE(prepared->executable->failed(0));
+    EXPECT_THAT(prepared->executable->failure(0), HasSubstr("index " + std::to_string(bad) + " (element 2"));
   }
   upload(i, std::vector<int64_t>{0, 2, 1, 0});
   queue->launch(*prepared->executable, buffers, nullptr);
   EXPECT_EQ(download<float>(y, 4), (std::vector<float>{1, 3, 2, 1}));
-  EXPECT_FALSE(prepared->executable->failed());
+  EXPECT_FALSE(prepared->executable->failed(0));
 }
 
 TEST_P(KernelContract, PlansThatCannotBeLoaded) {

@@ -18,8 +18,6 @@ HEADS = {
     "pool": ([{"type": "MaxPool2d", "kernel_size": 3, "stride": 2, "padding": 1}], [5, 8, 8]),
 }
 ROWS = 5
-# Golden cases left out. A NaN in an RNNCell with ReLU is an error: where it is can't be found out with weights in oneDNN's packed format.
-LEFT_OUT = {"layers/cells"}
 
 
 def fused():

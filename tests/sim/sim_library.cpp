@@ -1,6 +1,5 @@
 #include "tests/sim/sim_library.h"
 
-#include "runtime/device/overlapping_runs.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/format.h"
 #include "runtime/ops/traits.h"
@@ -111,7 +110,7 @@ struct Body {
     void* space = scratch_bytes == 0 ? nullptr : memory.at<char>(scratch, scratch_bytes, true);
     executable->run(buffers.data(), space);
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i].give(places[i]);
-    failed[phase] = executable->failed();
+    failed[phase] = executable->failed(phase);
     if (!failed[phase]) return {};
     int32_t* raised = memory.at<int32_t>(flag, 1, true);
     if (!raised) return Error("an illegal memory access was encountered");
@@ -147,7 +146,7 @@ class NumbersOfBytes final : public Executable {
   size_t rows_ = 1, inner_ = 1;
 };
 
-class LibraryOperation final : public cuda::Operation, public ReportsByPhase {
+class LibraryOperation final : public cuda::Operation {
  public:
   LibraryOperation(SimDriver& driver, std::shared_ptr<Body> body, const LibraryOptions& options, std::string failure)
       : driver_(driver),
@@ -164,9 +163,9 @@ class LibraryOperation final : public cuda::Operation, public ReportsByPhase {
                            [body = body_, addresses, scratch = at.scratch, guard = at.guard, flag = at.flag, phase = at.phase](
                                OperationMemory& memory) { return body->run(addresses, scratch, guard, flag, phase, memory); });
   }
-  void tell_of(int phase) override { told_ = phase; }
-  bool failed() const override { return body_->failed[told_]; }
-  std::string failure() const override { return failed() ? failure_ : std::string(); }
+  bool reports_by_phase() const override { return true; }
+  bool failed(int phase) const override { return body_->failed[phase]; }
+  std::string failure(int phase) const override { return failed(phase) ? failure_ : std::string(); }
   bool guardable() const override { return guardable_; }
   bool recordable() const override { return recordable_; }
 
@@ -175,7 +174,6 @@ class LibraryOperation final : public cuda::Operation, public ReportsByPhase {
   std::shared_ptr<Body> body_;
   std::string failure_;
   bool guardable_, recordable_;
-  int told_ = 0;
 };
 
 bool of_images(Op op) {

@@ -17,7 +17,7 @@ double roundings(double terms) { return 4 + std::sqrt(std::max(terms, 1.0)); }
 
 /// The error of sums of similar numbers, relative to the sum: each rounding goes the same way, for as long as one accumulator
 /// continues.
-double one_way(double terms) { return kSumError * std::min(terms / 2, 8 * std::sqrt(std::max(terms, 1.0))); }
+double one_way(double terms) { return kSumError * std::min(terms / 2, 16 * std::sqrt(std::max(terms, 1.0))); }
 
 template <typename Change>
 HostTensor changed(const HostTensor& tensor, const Change& change) {

@@ -10,37 +10,42 @@ from .checkpoint_call import mark
 from .document import Document, arguments_of, free_name
 from .examples import Examples
 from .export import export, in_training
-from .exported import free_size, module_of
+from .exported import module_of
+from .extent import using
 from .graph import Source, read
 from .layer_types import lacking
+from .lengths import named, roles_of, sizes_of
 from .lowering import Lowering
 from .scopes import arrange, flow, place_tensors
 from .value import DTYPES, Constant, Input, Layer, Result
 
 
-def from_torch(module, example_inputs, example_keywords=None, *, name=None, batch_dim=0):
+def from_torch(module, example_inputs, example_keywords=None, *, name=None, batch_dim=0, lengths=None):
     """The ModelFile of a torch.nn.Module.
 
     `example_inputs` is a tuple of what the module takes; shapes and types matter, values don't, and the batch may have any size.
     `batch_dim` is the dimension that is the batch, of every tensor, or {argument: dimension, or None where there is none}.
+    `lengths` are further sizes that a run determines: {argument: {dimension: name}}, the same name for the same number; a
+    torch.export.Dim("seq", max=512) instead of a name has its largest number, too, which tables of positions and masks need.
     Raises sheaf.Error with the line of the module's Python code for each operation that a model file can't express.
     """
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
-    examples = Examples(module, example_inputs, example_keywords or {}, batch_dim)
+    examples = Examples(module, example_inputs, example_keywords or {}, batch_dim, lengths)
     notes = []
     graph, lowering, results = _lowered(module, examples, _aliases(module), in_training(module), notes)
     return _file(module, graph, lowering, results, name, notes)
 
 
-def from_exported(program, *, name=None):
-    """The ModelFile of a torch.export.ExportedProgram with one free size: the batch. It is the graph of the mode that the
-    module was in. Raises sheaf.Error as from_torch does."""
-    free_size(program)
+def from_exported(program, *, name=None, lengths=None):
+    """The ModelFile of a torch.export.ExportedProgram. It is the graph of the mode that the module was in. The first free size of its
+    inputs is the batch; others are lengths, which `lengths` names as for from_torch(). Raises sheaf.Error as from_torch does."""
     module = module_of(program)
-    graph = read(program)
-    lowering = Lowering(graph, module, _aliases(module))
-    return _file(module, graph, lowering, lowering.run(), name, [])
+    graph, notes = read(program), []
+    roles = roles_of(graph, named(lengths or {}, [given for _, given in graph.inputs]), notes)
+    with using(sizes_of(program, graph, roles)):
+        lowering = Lowering(graph, module, _aliases(module))
+        return _file(module, graph, lowering, lowering.run(), name, notes)
 
 
 def _aliases(module):
@@ -57,10 +62,12 @@ def _lowered(module, examples, aliases, training, notes):
     found, problems = {}, {}
     for mode in (True, False):
         try:
-            graph = read(export(module, examples, mode, notes))
+            program = export(module, examples, mode, notes)
+            graph = read(program)
             graph.inputs = _named(module, graph.inputs)
-            lowering = Lowering(graph, module, aliases, training=mode)
-            found[mode] = (graph, lowering, lowering.run())
+            with using(sizes_of(program, graph, examples.roles())):
+                lowering = Lowering(graph, module, aliases, training=mode)
+                found[mode] = (graph, lowering, lowering.run())
         except Error as problem:
             problems[mode] = problem
     if training not in found:
@@ -151,7 +158,7 @@ def _file(module, graph, lowering, outputs, name, notes):
     else:
         entries, names = document.body(root, given)
     model = {"sheaf": "1.0", "name": name or type(module.module if wrapped else module).__name__.lower(),
-             "inputs": {n: {"shape": ["batch" if s.rows else s.fixed for s in v.shape], "dtype": DTYPES[v.dtype]} for n, v in declared.items()}}
+             "inputs": {n: {"shape": ["batch" if s.rows else s.length or s.fixed for s in v.shape], "dtype": DTYPES[v.dtype]} for n, v in declared.items()}}
     if document.definitions:
         model["modules"] = document.definitions
     model["layers"] = entries

@@ -1,17 +1,20 @@
-"""Example inputs of a module, and which of their dimensions is the batch."""
+"""Example inputs of a module, and which of their dimensions are the batch and lengths."""
 import inspect
+import itertools
 
 import torch
 from torch.utils import _pytree
 
 from ..error import Error
+from .extent import BATCH
+from .lengths import named
 
 
 class Examples:
     """`arguments` and `keywords` as the module takes them. `batch_dim` is a dimension, or {argument's name: dimension
-    or None}."""
+    or None}; `lengths` is {argument's name: {dimension: a name or a torch.export.Dim}}."""
 
-    def __init__(self, module, arguments, keywords, batch_dim):
+    def __init__(self, module, arguments, keywords, batch_dim, lengths=None):
         signature = inspect.signature(module.forward)
         try:
             bound = signature.bind(*arguments, **keywords)
@@ -20,26 +23,49 @@ class Examples:
         if isinstance(batch_dim, dict) and (unknown := set(batch_dim) - set(bound.arguments)):
             raise Error(f"batch_dim names {', '.join(sorted(unknown))}; the inputs are {', '.join(bound.arguments)}")
         self.arguments, self.keywords = bound.args, bound.kwargs
+        lengths = named(lengths or {}, bound.arguments)
+        self._lengths, examples = {}, {}
         self._catch_all = {p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD}
         self._bound, self._dims, rows = bound.arguments, {}, {}
         for path, leaf in _pytree.tree_flatten_with_path(dict(bound.arguments))[0]:
             if not isinstance(leaf, torch.Tensor):
                 continue
             name = path[0].key
+            self._name_lengths(leaf, name, lengths.get(name, {}), examples)
             dim = batch_dim.get(name, 0) if isinstance(batch_dim, dict) else batch_dim
             if dim is None or leaf.dim() == 0:
                 continue
             if not -leaf.dim() <= dim < leaf.dim():
                 raise Error(f"batch_dim is {dim}, but the example input '{name}' has {leaf.dim()} dimensions")
             self._dims[id(leaf)] = dim % leaf.dim()
+            if self._dims[id(leaf)] in self._lengths[id(leaf)]:
+                raise Error(f"dimension {self._dims[id(leaf)]} of the example input '{name}' is named both the batch and a length")
             rows.setdefault(leaf.shape[dim], name)
         if len(rows) > 1:
             sizes = ", ".join(f"'{name}' has {size}" for size, name in rows.items())
             raise Error(f"the example inputs differ in their number of rows ({sizes}): say which dimension of each input is the batch, "
                         'or None where none is, as in batch_dim={"x": 0, "table": None}')
 
-    def with_rows(self, rows):
-        """(arguments, keywords) with that many rows: torch.export treats a batch of one row as a constant."""
+    def _name_lengths(self, leaf, name, dims, examples):
+        """Notes the leaf's lengths; `examples` are the numbers that the examples have for each."""
+        found = {}
+        for dim, (length, most) in dims.items():
+            if not -leaf.dim() <= dim < leaf.dim():
+                raise Error(f"lengths names dimension {dim}, but the example input '{name}' has {leaf.dim()} dimensions")
+            size = leaf.shape[dim]
+            if size < 2:
+                raise Error(f"the example input '{name}' has {size} in dimension {dim}, the length '{length}': torch.export needs at least 2")
+            if examples.setdefault(length, size) != size:
+                raise Error(f"the example inputs have two numbers for the length '{length}', {examples[length]} and {size}")
+            found[dim % leaf.dim()] = (length, most)
+        self._lengths[id(leaf)] = found
+
+    def with_rows(self):
+        """(arguments, keywords) with the rows of the trace: more than one, which torch.export treats as a constant, and no usual size of
+        another dimension, for which it might take them, nor an example's number for a length."""
+        taken = {leaf.shape[dim] for leaf in _pytree.tree_leaves(dict(self._bound)) if isinstance(leaf, torch.Tensor) for dim in self._lengths[id(leaf)]}
+        rows = next(rows for rows in itertools.chain((13, 17, 19), itertools.count(23)) if rows not in taken)
+
         def change(leaf):
             dim = self._dims.get(id(leaf))
             if dim is None:
@@ -49,11 +75,24 @@ class Examples:
 
         return _pytree.tree_map(change, (self.arguments, self.keywords))
 
-    def dynamic_shapes(self, batch):
-        """What torch.export wants to know about the arguments: {dimension: batch} for each tensor that has it."""
+    @property
+    def has_lengths(self):
+        return any(self._lengths.values())
+
+    def roles(self):
+        """{dimension: the batch or a length} of each tensor, in order."""
+        leaves = [leaf for leaf in _pytree.tree_leaves((self.arguments, self.keywords)) if isinstance(leaf, torch.Tensor)]
+        return [{**({self._dims[id(leaf)]: BATCH} if id(leaf) in self._dims else {}),
+                 **{dim: name for dim, (name, _) in self._lengths[id(leaf)].items()}} for leaf in leaves]
+
+    def dynamic_shapes(self):
+        """What torch.export wants to know about the arguments: which dimensions of each tensor may have any size."""
         def change(leaf):
-            dim = self._dims.get(id(leaf))
-            return None if dim is None else {dim: batch}
+            if not isinstance(leaf, torch.Tensor):
+                return None
+            free = {self._dims[id(leaf)]: torch.export.Dim.DYNAMIC} if id(leaf) in self._dims else {}
+            free.update({dim: torch.export.Dim.DYNAMIC(max=most) for dim, (_, most) in self._lengths[id(leaf)].items()})
+            return free or None
 
         shapes = _pytree.tree_map(change, dict(self._bound))
         for name in self._catch_all & set(shapes):

@@ -1,4 +1,4 @@
-"""torch.export with a batch of any size, in the module's training or evaluation mode."""
+"""torch.export with a batch and lengths of any size, in the module's training or evaluation mode."""
 import contextlib
 import functools
 import inspect
@@ -15,12 +15,9 @@ from ..error import Diagnostic, Error
 from .attention_call import as_one_call
 from .checkpoint_call import checkpoints_pass_through
 from .experts import experts_by_row
+from .recurrent_call import recurrent_as_one_call
 
 _NOT_THE_USERS = tuple(os.path.dirname(path) + os.sep for path in (torch.__file__, os.path.dirname(__file__)))
-
-
-# The batch of the trace: more than one, and no usual size of another dimension, for which torch.export might take it.
-_ROWS = 13
 
 
 def user_line(frames):
@@ -121,28 +118,28 @@ def _where_sizes_are_fixed(frames):
 
 
 def export(module, examples, training, notes):
-    """The ExportedProgram of `module` in that mode, with the batch's size a symbol. `notes` receives what it leaves out."""
-    arguments, keywords = examples.with_rows(_ROWS)
+    """The ExportedProgram of `module` in that mode, with the batch's size and the lengths symbols. `notes` receives what it leaves out."""
+    arguments, keywords = examples.with_rows()
     fixed = []
-    shapes = examples.dynamic_shapes(torch.export.Dim.DYNAMIC)
+    shapes = examples.dynamic_shapes()
     try:
         with _mode(module, training), _data_parallel_passes_through(), _named_keywords(module, keywords), \
-                _outputs_without_objects(module, notes), experts_by_row(module, notes), as_one_call(), checkpoints_pass_through(), \
-                _where_sizes_are_fixed(fixed), warnings.catch_warnings():
+                _outputs_without_objects(module, notes), experts_by_row(module, notes), as_one_call(), recurrent_as_one_call(), \
+                checkpoints_pass_through(), _where_sizes_are_fixed(fixed), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.export.export(module, arguments, keywords, dynamic_shapes=shapes, strict=False)
     except Error:
         raise
     except Exception as problem:  # torch.export raises many kinds, none of them documented
-        raise Error([_diagnostic(problem, fixed)]) from problem
+        raise Error([_diagnostic(problem, fixed, examples.has_lengths)]) from problem
 
 
-def _diagnostic(problem, fixed):
+def _diagnostic(problem, fixed, lengths):
     """What went wrong, at the module's line that raised it, or else at the one that fixed a size."""
     frames = [(f.filename, f.lineno, f.line or "") for f in traceback.extract_tb(problem.__traceback__)]
     place = user_line(frames) or user_line(fixed)
     reason = str(problem).strip().split("\n\n")[0].strip()
-    message = (f"torch.export can't follow the module with a batch of any size: {reason}\n"
+    message = (f"torch.export can't follow the module with a batch{' and lengths' if lengths else ''} of any size: {reason}\n"
                "  What helps: take the number of rows from the input (x.shape[0]), say with batch_dim which dimension of an input is the batch, "
                "and make no decision in Python on a tensor's values")
     return Diagnostic(message, *(place[:2] if place else ()), source=place[2] if place else "")

@@ -1,22 +1,6 @@
 """Exported programs, as torch.export.load reads them: what they record about the module they were made from."""
 import torch
 
-from ..error import Diagnostic, Error
-from .graph import read
-
-
-def free_size(program):
-    """Raises Error unless exactly one size of the inputs is free: the batch's."""
-    symbols = set()
-    for node, _ in read(program).inputs:
-        for size in node.meta["val"].shape:
-            if isinstance(size, torch.SymInt):
-                symbols |= set(size.node.expr.free_symbols)
-    if len(symbols) != 1:
-        raise Error([Diagnostic(
-            f"of the inputs' sizes {len(symbols)} are free, and one has to be, the batch: export the module with "
-            'dynamic_shapes={"x": {0: torch.export.Dim("batch")}}, the same Dim for each input')])
-
 
 def module_of(program):
     """A torch.nn.Module with the submodules, parameters and buffers that `program` was exported from. It can't be called."""

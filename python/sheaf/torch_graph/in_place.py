@@ -67,8 +67,9 @@ class Writes:
         dim = arguments["dim"] % base.rank
         size = base.shape[dim]
         start, end, step = arguments.get("start", arguments.get("index")), arguments.get("end"), arguments.get("step", 1)
-        if not size.is_fixed or not isinstance(start or 0, int):
-            raise writer.refuse("writes into some of the rows", "make a new tensor with torch.cat or torch.where")
+        writer.fixed(base, dim, "writes into some of", "make a new tensor with torch.cat or torch.where")
+        if not isinstance(start or 0, int) or not isinstance(end or 0, int):
+            raise writer.refuse("writes into a part that depends on sizes which a run determines", "make a new tensor with torch.cat or torch.where")
         start = (start or 0) % size.fixed if (start or 0) < 0 else min(start or 0, size.fixed)
         if view.name == "aten.select":
             part = writer.reshape(part, base.shape[:dim] + (type(size)(0, 1),) + base.shape[dim + 1:])

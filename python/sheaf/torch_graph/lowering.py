@@ -9,7 +9,7 @@ from . import (rows_activation, rows_arithmetic, rows_attention, rows_convolutio
                rows_shape)
 from ..error import Error, reason
 from .decomposition import taken_apart
-from .extent import WORLDS, UnknownSize, at_batch, extent_of
+from .extent import Extent, UnknownSize, extent_of, sizes
 from .graph import Call
 from .in_place import Writes
 from .rows import ROWS
@@ -27,7 +27,7 @@ _DROPOUTS = {"aten.dropout", "aten.alpha_dropout", "aten.feature_dropout"}
 
 
 class Lowering:
-    """`values` maps nodes to Values, lists of Values, or numbers that depend on the batch (one for each world).
+    """`values` maps nodes to Values, lists of Values, or numbers that depend on the batch or a length (one for each world).
     `training`: the graph is that of the training mode."""
 
     def __init__(self, graph, module, aliases, training=False):
@@ -44,7 +44,7 @@ class Lowering:
             plain = tensor.detach().cpu()
             self.values[node] = Constant.of((plain.clone(), plain.clone()))
         self.batch = next(((value, dim) for value in self.values.values() if isinstance(value, Input)
-                           for dim, size in enumerate(value.shape) if size.rows == 1 and size.fixed == 0), None)
+                           for dim, size in enumerate(value.shape) if size == Extent(1, 0)), None)
         self.writes = Writes(self, graph)
 
     @staticmethod
@@ -141,16 +141,16 @@ class Lowering:
 
     @staticmethod
     def _plain(value):
-        """A number that doesn't itself depend on the batch."""
+        """A number that doesn't itself depend on the batch or a length."""
         return value[0] if isinstance(value, tuple) and all(v == value[0] for v in value) else value
 
     def _number(self, node):
-        """Python numbers computed from sizes: torch.export knows them as expressions of the batch."""
+        """Python numbers computed from sizes: torch.export knows them as expressions of its symbols."""
         result = node.meta.get("val")
         if result is None and callable(node.target):
             return tuple(node.target(*torch.fx.node.map_arg(node.args, lambda n: self.values[n][world]), **node.kwargs)
-                         for world in range(len(WORLDS)))
-        return tuple(at_batch(result, batch) for batch in WORLDS)
+                         for world in range(len(sizes().worlds)))
+        return tuple(sizes().at(result, numbers) for numbers in sizes().worlds)
 
     def _is_constant(self, call, operands):
         if call.name in _SHAPE_ONLY:
@@ -172,7 +172,7 @@ class Lowering:
                 return value.worlds[world]
             if None in value.shape:
                 raise UnknownSize(str(n))
-            return torch.empty([size.at(WORLDS[world]) for size in value.shape], dtype=value.dtype)
+            return torch.empty([size.at(sizes().worlds[world]) for size in value.shape], dtype=value.dtype)
 
         args, kwargs = torch.fx.node.map_arg(node.args, concrete), dict(torch.fx.node.map_arg(node.kwargs, concrete))
         if kwargs.get("device") is not None:

@@ -20,7 +20,7 @@ def _operands(a, w):
     x, y = a["self"], a["other"]
     for operand in (x, y):
         if isinstance(operand, tuple):
-            raise w.refuse("computes with the batch's size as a number", "use a mean instead of a sum and a division")
+            raise w.refuse("computes with a size that a run determines as a number", "use a mean instead of a sum and a division")
     return x, y
 
 

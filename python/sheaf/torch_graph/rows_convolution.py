@@ -35,7 +35,7 @@ def _by_windows(a, w):
     kernel, rank = [size.fixed for size in weight.shape[2:]], weight.rank - 2
     stride, dilation = (list(a[name]) * (rank if len(a[name]) == 1 else 1) for name in ("stride", "dilation"))
     if x.rank != rank + 2 or not all(size.is_fixed for size in x.shape[2:]):
-        raise w.refuse("has a weight that is computed, and an image whose size depends on the batch")
+        raise w.refuse("has a weight that is computed, and an image whose size a run determines")
     reach = [d * (k - 1) for d, k in zip(dilation, kernel)]
     if isinstance(a["padding"], str):
         sides = [(total // 2, total - total // 2) if a["padding"] == "same" else (0, 0) for total in reach]

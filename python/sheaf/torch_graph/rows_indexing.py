@@ -1,7 +1,7 @@
 """Operators that take some elements."""
 import torch
 
-from .extent import WORLDS, Extent
+from .extent import Extent, sizes
 from .rows import row
 from .rows_scatter import flat_index
 from .rows_shape import permuted
@@ -15,10 +15,16 @@ def slice_(a, w):
     if shape == value.shape and a["step"] == 1:
         return value
     if shape[dim].fixed == 0 and shape[dim].is_fixed:
-        return Constant.of([torch.empty([size.at(batch) for size in shape], dtype=value.dtype) for batch in WORLDS[:2]])
+        return Constant.of([torch.empty([size.at(numbers) for size in shape], dtype=value.dtype) for numbers in sizes().worlds[:2]])
     bounds = {name: a[name] for name in ("start", "end") if a[name] is not None}
+    if value.shape[dim].has_rows:
+        w.fixed(value, dim, "takes some of", "take a part of another dimension")
     if not value.shape[dim].is_fixed or any(isinstance(bound, tuple) for bound in bounds.values()):
-        raise w.refuse("takes some of the rows", "each device has rows of its own: take a part of another dimension")
+        length = shape[dim].length
+        if length is None or not value.shape[dim].is_fixed or bounds.get("start", 0) != 0 or a["step"] != 1:
+            raise w.refuse(f"takes a part whose size is {shape[dim] if shape[dim] is not None else 'another'} of a dimension of {value.shape[dim]}",
+                           "of sizes that a run determines, the model file takes a length from the beginning")
+        return w.layer("Slice", [value], dim=dim, end=length)
     arguments = {"dim": dim}
     if bounds.get("start", 0) != 0:
         arguments["start"] = bounds["start"]
@@ -32,15 +38,18 @@ def slice_(a, w):
 @row("aten.narrow")
 def narrow(a, w):
     dim = a["dim"] % a["self"].rank
-    if not a["self"].shape[dim].is_fixed or isinstance(a["start"], tuple):
-        raise w.refuse("takes some of the rows", "each device has rows of its own: take a part of another dimension")
+    w.fixed(a["self"], dim, "takes a part of", "take a part of another dimension")
+    if isinstance(a["start"], tuple) or isinstance(a["length"], tuple):
+        if a["start"] == 0 and (length := w.shapes()[0][0][dim].length):
+            return w.layer("Slice", [a["self"]], dim=dim, end=length)
+        raise w.refuse("takes a part that depends on sizes which a run determines")
     return w.layer("Slice", [a["self"]], dim=dim, start=a["start"], end=a["start"] + a["length"])
 
 
 @row("aten.select")
 def select(a, w):
     dim = a["dim"] % a["self"].rank
-    if not a["self"].shape[dim].is_fixed or isinstance(a["index"], tuple):
+    if a["self"].shape[dim].has_rows or isinstance(a["index"], tuple):
         raise w.refuse("takes one of the rows", "each device has rows of its own: select along another dimension")
     return w.layer("Select", [a["self"]], dim=dim, index=a["index"])
 
@@ -99,7 +108,7 @@ def _with_rows(given):
     rank = max(i.rank for _, i in given)
     if rows.rank != rank or not all(i.rank < rank or i.shape[0] in (Extent(0, 1), Extent(1, 0)) for _, i in others):
         return False
-    return all(torch.equal(world.flatten(), torch.arange(batch)) and world.shape[0] == batch for world, batch in zip(rows.worlds, WORLDS))
+    return all(torch.equal(world.flatten(), torch.arange(len(world))) for world in rows.worlds) and rows.shape[0] == Extent(1, 0)
 
 
 def _of_each_row(w, x, given):
@@ -155,9 +164,7 @@ def fill(a, w):
 def unfold(a, w):
     """Windows along a dimension, each in the new last dimension."""
     x, dim = a["self"], a["dimension"] % a["self"].rank
-    if not x.shape[dim].is_fixed:
-        raise w.refuse("takes windows of the rows")
-    starts = torch.arange(0, x.shape[dim].fixed - a["size"] + 1, a["step"])
+    starts = torch.arange(0, w.fixed(x, dim, "takes windows of") - a["size"] + 1, a["step"])
     table = starts[:, None] + torch.arange(a["size"])
     shape = x.shape[:dim] + tuple(Extent(0, size) for size in table.shape) + x.shape[dim + 1:]
     windows = w.layer("IndexSelect", [x, Constant.of((table, table))], (shape, x.dtype), dim=dim)

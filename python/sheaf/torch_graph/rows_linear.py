@@ -65,10 +65,9 @@ def einsum(a, w):
             size = Extent(0, 1)
             for c in group:
                 other = sizes[c]
-                if not (size.is_fixed or other.is_fixed):
+                if size.has_rows and other.has_rows:
                     raise w.refuse("multiplies the batch by itself")
-                by, of = (size.fixed, other) if size.is_fixed else (other.fixed, size)
-                size = Extent(of.rows * by, of.fixed * by)
+                size *= other
             shape.append(size)
         return w.reshape(value, tuple(shape))
 

@@ -12,8 +12,7 @@ def _dim(a, w, does):
     dim = a["dim"] % a["self"].rank if a["self"].rank else 0
     if not a["self"].rank:
         raise w.refuse("is applied to a single number", "leave it out")
-    if not a["self"].shape[dim].is_fixed:
-        raise w.refuse(f"{does} the rows", "each device has rows of its own: use another dimension")
+    w.fixed(a["self"], dim, does, "use another dimension")
     return dim
 
 

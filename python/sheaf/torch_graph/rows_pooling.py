@@ -59,7 +59,7 @@ def _upsample(operator, mode):
         if factors:
             arguments["scale_factor"] = single([float(f) for f in factors])
         elif any(not size.is_fixed for size in shape[2:]):
-            raise w.refuse("resizes to a size that depends on the batch")
+            raise w.refuse("resizes to a size that a run determines")
         else:
             arguments["size"] = single([size.fixed for size in shape[2:]])
         if a.get("align_corners"):
@@ -80,7 +80,7 @@ def _smoothed(operator):
         """Resampling with antialias, along one dimension after the other: each is a product with a matrix."""
         x, shape = a.get("input", a.get("self")), w.shapes()[0][0]
         if any(not size.is_fixed for size in shape[2:]):
-            raise w.refuse("resizes to a size that depends on the batch")
+            raise w.refuse("resizes to a size that a run determines")
         factors = a.get("scale_factors") or [a.get(f"scales_{axis}") for axis in "hw"]
         for dim, factor in zip((3, 2), reversed(factors)):
             x = _times(w, x, dim, _weights(w.call.target, x.shape[dim].fixed, shape[dim].fixed, factor, a["align_corners"]))

@@ -12,7 +12,7 @@ def _weights(w, module, given):
 
 
 def _recurrent(operator, kind, states, **fixed):
-    @row(f"aten.{operator}")
+    @row(f"aten.{operator}", f"sheaf.{operator}")  # an exported program has PyTorch's; see recurrent_call.py
     def recurrent(a, w):
         if "batch_sizes" in a:
             raise w.refuse("runs on packed sequences", "pass padded ones")

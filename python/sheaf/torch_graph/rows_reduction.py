@@ -11,7 +11,7 @@ def _dims(a, w, name="dim"):
     dims = a.get(name)
     dims = [dims] if isinstance(dims, int) else list(dims or [])
     dims = sorted({d % a["self"].rank for d in dims}) if dims else list(range(a["self"].rank))
-    if any(not a["self"].shape[d].is_fixed for d in dims):
+    if any(a["self"].shape[d].has_rows for d in dims):
         raise w.refuse("computes one value of all rows", "each device has rows of its own; a loss belongs into the training section")
     return dims
 
@@ -166,7 +166,7 @@ def norm(a, w):
 
 @row("aten.cumsum")
 def cumsum(a, w):
-    if not a["self"].shape[a["dim"]].is_fixed:
+    if a["self"].shape[a["dim"]].has_rows:
         raise w.refuse("sums up over the rows")
     return w.layer("CumSum", [w.cast(a["self"], w.shapes()[0][1])], dim=a["dim"])
 

@@ -73,8 +73,9 @@ def _masked(w, x, dim, mask, values, accumulate):
 
 def _along(a, w):
     dim = a["dim"] % a["self"].rank if a["self"].rank else 0
-    if not a["self"].rank or not a["self"].shape[dim].is_fixed:
-        raise w.refuse("writes to rows by index", "each device has rows of its own: use torch.where")
+    if not a["self"].rank:
+        raise w.refuse("writes to a single number by index", "use torch.where")
+    w.fixed(a["self"], dim, "writes by index to", "use torch.where")
     return dim
 
 

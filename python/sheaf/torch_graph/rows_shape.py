@@ -5,7 +5,7 @@ import torch
 
 from .extent import Extent
 from .rows import row
-from .value import Constant, Input, Parameter, Result
+from .value import Constant, Input, Parameter, Result, Value
 
 
 def permuted(w, value, dims):
@@ -97,8 +97,8 @@ def repeat(a, w):
     for dim, count in enumerate(a["repeats"]):
         if count != 1:
             if not isinstance(count, int):
-                raise w.refuse("repeats by a number that depends on the batch")
-            sizes = sizes[:dim] + (Extent(sizes[dim].rows * count, sizes[dim].fixed * count),) + sizes[dim + 1:]
+                raise w.refuse("repeats by a number that a run determines")
+            sizes = sizes[:dim] + (sizes[dim] * Extent(0, count),) + sizes[dim + 1:]
             value = w.layer("Concat", [value] * count, (sizes, value.dtype), dim=dim)
     return value
 
@@ -122,8 +122,8 @@ def split(a, w):
     value, dim = a["self"], a["dim"] % a["self"].rank
     results = w.shapes()
     sizes = [shape[dim] for shape, _ in results]
-    if any(not size.is_fixed for size in sizes):
-        raise w.refuse("splits the batch", "each device has rows of its own: split another dimension")
+    for shape, _ in results:
+        w.fixed(Value(shape, value.dtype), dim, "splits", "split another dimension")
     if len(results) == 1:
         return [value]
     sizes = [size.fixed for size in sizes]
@@ -134,8 +134,7 @@ def split(a, w):
 @row("aten.unbind")
 def unbind(a, w):
     dim = a["dim"] % a["self"].rank
-    if not a["self"].shape[dim].is_fixed:
-        raise w.refuse("takes the batch apart")
+    w.fixed(a["self"], dim, "takes apart")
     return [w.layer("Select", [a["self"]], result, dim=dim, index=index) for index, result in enumerate(w.shapes())]
 
 
@@ -156,7 +155,7 @@ def flip(a, w):
 def pad(a, w):
     sizes = [int(size) if not isinstance(size, tuple) else None for size in (a["pad"] if "pad" in a else a["padding"])]
     if None in sizes:
-        raise w.refuse("pads by a number that depends on the batch")
+        raise w.refuse("pads by a number that a run determines")
     if not any(sizes):
         return a["self"]
     name = w.call.name

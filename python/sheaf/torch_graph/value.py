@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from .extent import WORLDS, Extent
+from .extent import sizes
 
 DTYPES = {torch.float32: "float32", torch.float64: "float64", torch.float16: "float16", torch.bfloat16: "bfloat16",
           torch.int64: "int64", torch.int32: "int32", torch.uint8: "uint8", torch.bool: "bool"}
@@ -53,17 +53,15 @@ def _equal(one, other):
 
 @dataclass(eq=False)
 class Constant(Value):
-    """Known at import: one tensor for each of two batch sizes, to reveal what depends on the batch size."""
+    """Known at import: one tensor for each of the first two worlds (extent.py), to reveal what depends on the batch's size, and on
+    lengths."""
 
     worlds: tuple = ()
 
     @staticmethod
     def of(worlds):
-        shape = []
-        for first, second in zip(worlds[0].shape, worlds[1].shape):
-            rows = (second - first) // (WORLDS[1] - WORLDS[0])
-            shape.append(Extent(rows, first - rows * WORLDS[0]))
-        return Constant(tuple(shape), worlds[0].dtype, tuple(worlds))
+        shape = tuple(sizes().between(*pair) for pair in zip(worlds[0].shape, worlds[1].shape))
+        return Constant(shape, worlds[0].dtype, tuple(worlds))
 
     def per_row(self):
         """The tensor with size 1 where it has the batch, or None if its rows differ or it depends on the batch size."""
@@ -85,6 +83,25 @@ class Constant(Value):
                     tensor = first
             folded.append(tensor)
         return folded[0] if folded[0].shape == folded[1].shape and _equal(*folded) else None
+
+    def table(self):
+        """What begins with it whatever the lengths are, its value for their largest numbers, with size 1 where it has the batch, or a length
+        along which all is equal. None if its rows differ, or it depends on sizes in another way."""
+        folded = self.worlds
+        for dim, size in enumerate(self.shape):
+            if size.is_fixed:
+                continue
+            firsts = [tensor.narrow(dim, 0, 1) for tensor in folded]
+            if all(_equal(first.expand(tensor.shape), tensor) for first, tensor in zip(firsts, folded)):
+                folded = firsts
+            elif size.length is None:
+                return None
+        begin = folded[1]
+        for dim, size in enumerate(folded[0].shape):
+            if size > begin.shape[dim]:
+                return None
+            begin = begin.narrow(dim, 0, size)
+        return folded[1] if _equal(begin, folded[0]) else None
 
     def number(self):
         """Its Python number, if it has one element at any batch size; else None."""

@@ -5,7 +5,7 @@ import torch
 
 from ..error import Diagnostic, Error
 from .checkpoint_call import checkpoints_of
-from .extent import Extent, extent_of
+from .extent import Extent, extent_of, sizes
 from .graph import source_of, stack_of
 from .value import DTYPES, Constant, Drawn, Layer, Parameter, Result
 
@@ -21,6 +21,15 @@ class Writer:
         """The error of a call that no layer can express, with the line of the user's code."""
         message = f"'{self.call.origin}' {reason}" + (f"; {mend}" if mend else "")
         return Error([Diagnostic(message, self.source.file, self.source.line, source=self.source.text)])
+
+    def fixed(self, value, dim, does, mend=""):
+        """The size of a dimension that the call takes apart. Refuses one that only a run determines: `does` is what the call does to it."""
+        size = value.shape[dim]
+        if size.has_rows:
+            raise self.refuse(f"{does} the rows", "each device has rows of its own" + (f": {mend}" if mend else ""))
+        if not size.is_fixed:
+            raise self.refuse(f"{does} a dimension of {size}, which a run determines")
+        return size.fixed
 
     def module(self):
         """The module whose forward contains the call; not the model itself, by which no layer could be named."""
@@ -47,7 +56,7 @@ class Writer:
                 continue
             extents = tuple(extent_of(size) for size in result.shape)
             if None in extents:
-                raise self.refuse("makes a tensor whose size is not a multiple of the batch's, plus a number",
+                raise self.refuse("makes a tensor whose size is no multiple of the batch's or a length's, plus a number",
                                   "such a size can't be known before the run")
             if result.dtype not in DTYPES:
                 raise self.refuse(f"makes a tensor of {str(result.dtype).removeprefix('torch.')}, which model files don't have")
@@ -77,9 +86,7 @@ class Writer:
         if any(size.rows > 1 for size in value.shape) and (group := value.per_group()) is not None:
             return self._each_group(group, value)
         folded = self.broadcast(value)
-        if all(size.is_fixed for size in value.shape):
-            return folded
-        return self.expand(folded, value.shape)
+        return folded if folded.shape == value.shape else self.expand(folded, value.shape)
 
     def _each_group(self, group, value):
         """The constant `group` for each row of the batch, in a tensor that has n times the batch as one dimension."""
@@ -92,34 +99,70 @@ class Writer:
         """A constant with size 1 where it has the batch, for layers that broadcast it; other values unchanged."""
         if not isinstance(value, Constant) or all(size.is_fixed for size in value.shape) and torch.equal(*value.worlds):
             return value
+        if any(size.products for size in value.shape):
+            return self._beginning(value)
         tensor = value.per_row()
         if tensor is None and any(size.rows > 1 for size in value.shape) and value.per_group() is not None:
             return self.exact(value)
         if tensor is None:
-            raise self.refuse("uses a number that depends on the batch's size, or differs from row to row",
+            raise self.refuse("uses a number that depends on the batch's size or a length, or differs from row to row",
                               "a model file has no such number, since each device has rows of its own")
         return Constant.of((tensor, tensor))
+
+    def _beginning(self, value):
+        """A constant with sizes that are lengths: what is at the beginning of its table, with size 1 where all is equal."""
+        table = value.table()
+        if table is None:
+            raise self.refuse(f"uses numbers for {' × '.join(map(str, value.shape))} that aren't the beginning of those for larger sizes, or differ from row to row",
+                              "a model file has a table for the largest sizes, of which a run takes the beginning")
+        found = Constant.of((table, table))
+        for dim, size in enumerate(value.shape):
+            if size.length is not None and table.shape[dim] != 1:
+                found = self._cut(found, dim, size)
+        return found
+
+    def _cut(self, table, dim, size):
+        """The beginning of a table for the largest number of a length."""
+        if sizes().largest[size.length] is None:
+            raise self.refuse(f"makes numbers for each place along '{size.length}', of which the model file has a table for the largest number",
+                              f"""say which it is: torch.export.Dim("{size.length}", max=512)""")
+        shape = table.shape[:dim] + (size,) + table.shape[dim + 1:]
+        return self.layer("Slice", [table], (shape, table.dtype), dim=dim, end=size.length)
+
+    def _along_length(self, value, dim, size):
+        """A value of size 1 in `dim`, repeated to a length."""
+        zeros = torch.zeros([sizes().worlds[1][size.length]] + [1] * (value.rank - dim - 1), dtype=value.dtype)
+        line = self._cut(Constant.of((zeros, zeros)), 0, size)
+        kind = "LogicalOr" if value.dtype == torch.bool else "Add"
+        return self.layer(kind, [value, line], (value.shape[:dim] + (size,) + value.shape[dim + 1:], value.dtype))
 
     def expand(self, value, shape):
         """The value repeated to `shape`, a tuple of Extents."""
         several = next((dim for dim, size in enumerate(shape) if size.rows > 1 and size.fixed == 0), None)
         if several is not None and (value.rank < len(shape) - several or value.shape[several - len(shape)] == Extent(0, 1)):
             return self._several_for_each_row(value, shape, several)
-        sizes, inputs = [], [value]
+        if any(size.length and own != size for size, own in zip(shape, (None,) * (len(shape) - value.rank) + value.shape)):
+            value = self.reshape(value, (Extent(0, 1),) * (len(shape) - value.rank) + value.shape)
+            for dim, size in enumerate(shape):
+                if size.length and value.shape[dim] != size:
+                    value = self._along_length(value, dim, size)
+            if value.shape == tuple(shape):
+                return value
+        written, inputs = [], [value]
         given = (None,) * (len(shape) - value.rank) + value.shape
         for size, own in zip(shape, given):
             if size == own and not size.is_fixed:
-                sizes.append(-1)
+                written.append(-1)
                 continue
             if not size.is_fixed and size != Extent(1, 0):
                 raise self.refuse(f"makes a tensor with {size} rows out of one without")
-            sizes.append(size.fixed if size.is_fixed else "batch")
+            written.append(size.fixed if size.is_fixed else "batch")
         arguments = {}
-        if "batch" in sizes:
+        if "batch" in written:
             like, dim = self.lowering.batch
             inputs.append(like)
             arguments = {"like_dim": dim} if dim else {}
-        return self.layer("Expand", inputs, (tuple(shape), value.dtype), shape=sizes, **arguments)
+        return self.layer("Expand", inputs, (tuple(shape), value.dtype), shape=written, **arguments)
 
     def _several_for_each_row(self, value, shape, dim):
         """The value, of size 1 or none in `dim`, repeated to n times the batch there."""
@@ -156,11 +199,11 @@ class Writer:
         return self.cast(value, dtype) if dtype.is_floating_point and not value.dtype.is_floating_point else value
 
     def reshape(self, value, shape):
-        """The same elements in another shape. One size may depend on the batch."""
+        """The same elements in another shape. Sizes may be lengths, and one may depend on the run in another way."""
         if tuple(shape) == tuple(value.shape):
             return value
-        free = [size for size in shape if not size.is_fixed]
+        free = [size for size in shape if not size.is_fixed and size.length is None]
         if len(free) > 1:
-            raise self.refuse("makes a tensor with more than one dimension that depends on the batch")
-        sizes = [size.fixed if size.is_fixed else -1 for size in shape]
-        return self.layer("Reshape", [value], (tuple(shape), value.dtype), shape=sizes)
+            raise self.refuse("makes a tensor with more than one dimension that depends on the batch: " + ", ".join(map(str, free)))
+        written = [size.fixed if size.is_fixed else size.length or -1 for size in shape]
+        return self.layer("Reshape", [value], (tuple(shape), value.dtype), shape=written)

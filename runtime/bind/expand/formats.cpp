@@ -72,7 +72,8 @@ LaneId Formats::lane_for_reorder(LaneId lane, size_t bytes) {
   reordering_.resize(builder_.devices().lanes().size(), 0);
   LaneId least = lane;
   for (LaneId other : builder_.devices().lanes()) {
-    if (other == kHostLane) continue;  // it has no cores of its own
+    // The host has no cores of its own; in the backward pass what a lane for messages does comes after slow messages.
+    if (other == kHostLane || builder_.devices().messenger(other)) continue;
     if (builder_.same_memory(lane, other) && reordering_[other] < reordering_[least]) least = other;
   }
   reordering_[least] += bytes;

@@ -23,7 +23,7 @@ class Formats {
  private:
   /// in_format() for a tensor that is a whole variable: one copy serves all lanes of a memory.
   Result<TensorId> variable_in_format(TensorId variable, const TensorSpec& want, StepId step, const Spot& spot);
-  /// The lane with the least reordering of variables so far, among those that share `lane`'s memory.
+  /// The lane with the least reordering of variables so far, among those of replicas that share `lane`'s memory.
   LaneId lane_for_reorder(LaneId lane, size_t bytes);
   Result<TensorId> add_reorder(TensorId tensor, const TensorSpec& want, StepId step, const Spot& spot);
   /// Who wants another format, and who left the tensor in its present one.

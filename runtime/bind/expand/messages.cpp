@@ -44,8 +44,8 @@ class Agreement : public Executable {
     if (!some) throw std::runtime_error(some.error().message());
     failed_ = *some;
   }
-  bool failed() const override { return failed_; }
-  std::string failure() const override { return failed_ ? "the run has failed on some rank" : ""; }
+  bool failed(int) const override { return failed_; }
+  std::string failure(int) const override { return failed_ ? "the run has failed on some rank" : ""; }
 
  private:
   World& world_;

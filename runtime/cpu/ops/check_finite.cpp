@@ -9,8 +9,8 @@ namespace {
 class CheckFinite final : public Executable {
  public:
   void run(void* const* buffers, void*) override { finite_ = std::isfinite(*static_cast<const float*>(buffers[0])); }
-  bool failed() const override { return !finite_; }
-  std::string failure() const override { return finite_ ? "" : "the loss is not finite"; }
+  bool failed(int) const override { return !finite_; }
+  std::string failure(int) const override { return finite_ ? "" : "the loss is not finite"; }
 
  private:
   bool finite_ = true;

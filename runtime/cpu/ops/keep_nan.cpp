@@ -74,8 +74,8 @@ bool all_finite(const TensorSpec& tensor, const void* data, int threads) {
 class Keeping : public Executable {
  public:
   explicit Keeping(std::unique_ptr<Executable> operation) : operation_(std::move(operation)) {}
-  bool failed() const override { return failed_; }
-  std::string failure() const override {
+  bool failed(int) const override { return failed_; }
+  std::string failure(int) const override {
     return failed_ ? "its data isn't all finite, and which results are NaN could not be found out: " + reason_ : "";
   }
 

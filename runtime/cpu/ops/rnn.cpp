@@ -92,8 +92,14 @@ class RnnBuilder {
   void add(int64_t layer, int64_t direction) {
     const bool first = layer == 0, last = layer + 1 == s_.layers;
     const int64_t hidden = s_.hidden;
-    const RnnCell cell =
-        training_ ? rnn_training_cell(s_, layer, direction) : rnn_cell(s_, layer, direction, operation_.has("h0"));
+    RnnCell cell = training_ ? rnn_training_cell(s_, layer, direction) : rnn_cell(s_, layer, direction, operation_.has("h0"));
+    if (s_.relu && !training_) {
+      // Which results are NaN is found out from the weights (KeepingRecurrent), and oneDNN can't undo its packing, which it does only
+      // for inference.
+      const auto unpacked = describe_rnn(cell, dnnl::prop_kind::forward_training);
+      cell.weight_ih = unpacked.weights_layer_desc();
+      cell.weight_hh = unpacked.weights_iter_desc();
+    }
     const size_t state_offset = size_t(layer * s_.directions + direction) * s_.rows * hidden * sizeof(float);
     const auto kind = training_ ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
     describe_cell(s_.gates, cell, kind, [&](const auto& pd) {

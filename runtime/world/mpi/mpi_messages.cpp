@@ -108,18 +108,29 @@ class MpiMessages : public Messages {
 
 /// If one process can't read another's memory (in most containers), Open MPI passes messages on a machine through shared
 /// memory, three pieces of 32 KiB each time both processes call into it. Waiting processes here call some thousand times a
-/// second, so this setting makes the pieces larger, unless the user's settings say otherwise. Other libraries don't know these
-/// names.
+/// second, so these settings make the pieces larger.
 void set_sizes_of_pieces() {
   setenv("OMPI_MCA_btl_vader_max_send_size", "1048576", 0);
   setenv("OMPI_MCA_pml_ob1_send_pipeline_depth", "4", 0);
+}
+
+/// Whatever ends this process, the launcher must be able to go on.
+void leave_nothing_held() {
+  // PMIx shares what processes of a machine know of each other in memory with locks that outlive their holder: the launcher would
+  // wait for one of a killed process for ever (openpmix issue 1233). Here processes ask the launcher instead.
+  setenv("PMIX_MCA_gds", "hash", 0);
+  // Open MPI's handlers of SIGSEGV and the like print the stack, for which they take locks, which the crash may have left held: then
+  // the process never ends.
+  setenv("OMPI_MCA_opal_signal", "", 0);
 }
 
 }  // namespace
 }  // namespace sheaf
 
 extern "C" __attribute__((visibility("default"))) sheaf::Messages* sheaf_open_messages(std::string& why) {
+  // The user's own settings count; MPI libraries that don't know these names ignore them.
   sheaf::set_sizes_of_pieces();
+  sheaf::leave_nothing_held();
   int has = 0;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &has) != MPI_SUCCESS || has < MPI_THREAD_SERIALIZED) {
     why = "the MPI library can't be used by several threads (MPI_THREAD_SERIALIZED)";

@@ -68,3 +68,25 @@ func.func @rows_behind_a_length(%x: tensor<?x?xf32> {nn.name = "x", nn.role = "i
   %0 = nn.dropout_train %x step(%s) seed(%s) {p = 0.5 : f64, layer = 7 : i64} : (tensor<?x?xf32>, tensor<i64>, tensor<i64>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }
+
+// -----
+
+// As are an RReLU's slopes.
+func.func @slopes_behind_a_length(%x: tensor<?x?xf32> {nn.name = "x", nn.role = "input", nn.extents = ["seq", "batch"]}, %s: tensor<i64> {nn.name = "s", nn.role = "setting"}) -> tensor<*xf32>
+    attributes {nn.lengths = {seq = 0 : i64}} {
+  // expected-error @+1 {{expects at most one size that depends on the batch, and lengths behind it, but the input is [seq, batch]; a Permute before it mends it}}
+  %0 = nn.rrelu_train %x, %x step(%s) seed(%s) {lower = 0.1 : f64, upper = 0.3 : f64, layer = 7 : i64} : (tensor<?x?xf32>, tensor<?x?xf32>, tensor<i64>, tensor<i64>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
+
+// -----
+
+// A time may be a length; the labels are padded to one number.
+func.func @labels(%x: tensor<?x?x5xf32> {nn.name = "x", nn.role = "input", nn.extents = ["time", "batch", "5"]},
+                  %t: tensor<?x?xi64> {nn.name = "y", nn.role = "target", nn.extents = ["batch", "labels"]},
+                  %n: tensor<?xi64> {nn.name = "n", nn.role = "input", nn.extents = ["batch"]}) -> tensor<*xf32>
+    attributes {nn.lengths = {labels = 0 : i64, time = 0 : i64}, nn.outputs = ["loss"]} {
+  // expected-error @+1 {{takes targets of shape [batch, labels] with a known number of labels, but they are [batch, labels]}}
+  %0 = nn.loss "CTCLoss" %x, %t, %n, %n {arguments = {blank = 0 : i64, reduction = "mean", zero_infinity = false}} : (tensor<?x?x5xf32>, tensor<?x?xi64>, tensor<?xi64>, tensor<?xi64>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}

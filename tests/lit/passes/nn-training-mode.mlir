@@ -49,6 +49,15 @@ func.func @rrelu(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}) -> tens
   return %z : tensor<?x4xf32>
 }
 
+// With a length, too.
+// CHECK-LABEL: func.func @rrelu_of_a_length(
+func.func @rrelu_of_a_length(%x: tensor<?x?x4xf32> {nn.name = "x", nn.role = "input", nn.extents = ["batch", "seq", "4"]}) -> tensor<?x?x4xf32>
+    attributes {nn.lengths = {seq = 0 : i64}} {
+  // CHECK: nn.rrelu_train %arg0, %arg0 step(%arg1) seed(%arg2) {{.*}} : (tensor<?x?x4xf32>, tensor<?x?x4xf32>, tensor<i64>, tensor<i64>) -> tensor<?x?x4xf32>
+  %y = nn.leaky_relu %x {negative_slope = 0.2 : f64, nn.slopes = array<f64: 0.1, 0.3>} : (tensor<?x?x4xf32>) -> tensor<?x?x4xf32>
+  return %y : tensor<?x?x4xf32>
+}
+
 // Cross entropy: the weighted mean of -q·log p, with the weights of the rows that count.
 // CHECK-LABEL: func.func @cross_entropy(
 func.func @cross_entropy(%x: tensor<?x10xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?xi64> {nn.name = "y", nn.role = "target"}) -> tensor<f32> {
@@ -129,6 +138,17 @@ func.func @multi_label_margin(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "inp
   // CHECK: nn.weighted {{.*}} -> tensor<?x4x4xf32>
   %l = nn.loss "MultiLabelMarginLoss" %x, %t {arguments = {reduction = "sum"}} : (tensor<?x4xf32>, tensor<?x4xi64>) -> tensor<f32>
   return %l : tensor<f32>
+}
+
+// A CTC loss keeps 2S + 1 states for each row and time, as many as there are labels; how many isn't known here.
+// CHECK-LABEL: func.func @sequences(
+func.func @sequences(%x: tensor<?x?x5xf32> {nn.name = "x", nn.role = "input"}, %t: tensor<?x3xi64> {nn.name = "y", nn.role = "target"},
+                     %u: tensor<?x?xi64> {nn.name = "z", nn.role = "target"}, %n: tensor<?xi64> {nn.name = "n", nn.role = "input"}) -> (tensor<f32>, tensor<f32>) {
+  // CHECK: nn.ctc_loss %arg0, %arg1, {{.*}} -> (tensor<?xf32>, tensor<?x?x7xf32>)
+  %l = nn.loss "CTCLoss" %x, %t, %n, %n {arguments = {blank = 0 : i64, reduction = "sum", zero_infinity = false}} : (tensor<?x?x5xf32>, tensor<?x3xi64>, tensor<?xi64>, tensor<?xi64>) -> tensor<f32>
+  // CHECK: nn.ctc_loss %arg0, %arg2, {{.*}} -> (tensor<?xf32>, tensor<?x?x?xf32>)
+  %m = nn.loss "CTCLoss" %x, %u, %n, %n {arguments = {blank = 0 : i64, reduction = "sum", zero_infinity = false}} : (tensor<?x?x5xf32>, tensor<?x?xi64>, tensor<?xi64>, tensor<?xi64>) -> tensor<f32>
+  return %l, %m : tensor<f32>, tensor<f32>
 }
 
 // An attention that drops some of its weights is lowered, with a dropout between softmax and the second product.

@@ -65,5 +65,47 @@ TEST(NanKept, WhereItsSumIsMadeInTheResidualsPlace) {
   }
 }
 
+/// Of one step and of many rows, oneDNN would pack the weights, and can't unpack them.
+TEST(NanKept, InARecurrentNetworkWithReluOfAnySize) {
+  constexpr int64_t kFeatures = 8;
+  for (const int64_t hidden : {4, 16}) {
+    for (const auto& [steps, rows] : {std::pair(1, 2), std::pair(1, 40), std::pair(3, 2), std::pair(3, 40)}) {
+      for (const bool state : {false, true}) {
+        SCOPED_TRACE(std::to_string(hidden) + " units, " + std::to_string(steps) + " steps, " + std::to_string(rows) + " rows");
+        const auto constant = [](std::vector<int64_t> dims, float value) {
+          Tensor tensor(std::move(dims));
+          std::fill(tensor.data.begin(), tensor.data.end(), value);
+          return tensor;
+        };
+        Tensor x = constant({steps, rows, kFeatures}, 1);
+        x.data[size_t((steps - 1) * rows * kFeatures)] = NAN;  // the last step of row 0
+        StepCase step{Op::rnn,
+                      {{"x", x},
+                       {"weight_ih_l0", constant({hidden, kFeatures}, 0.125F), true},
+                       {"weight_hh_l0", constant({hidden, hidden}, 0.0625F), true},
+                       {"bias_ih_l0", constant({hidden}, 0.25F), true},
+                       {"bias_hh_l0", constant({hidden}, 0.25F), true}},
+                      {{"hidden_size", hidden},
+                       {"num_layers", 1},
+                       {"bidirectional", false},
+                       {"batch_first", false},
+                       {"bias", true},
+                       {"relu", true}},
+                      {{steps, rows, hidden}, {1, rows, hidden}}};
+        if (state) step.operands.push_back({"h0", constant({1, rows, hidden}, 0)});
+        const auto run = run_step(step);
+        ASSERT_TRUE(run) << to_string(run.error());
+        const auto &y = run->outputs[0].data, &h = run->outputs[1].data;
+        for (size_t i = 0; i < y.size(); ++i) {
+          const auto place = int64_t(i) / hidden;
+          EXPECT_EQ(std::isnan(y[i]), place == (steps - 1) * rows);
+          if (place < rows && !std::isnan(y[i])) EXPECT_EQ(y[i], 1.5F);
+        }
+        for (size_t i = 0; i < h.size(); ++i) EXPECT_EQ(std::isnan(h[i]), int64_t(i) < hidden);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sheaf::test

@@ -112,8 +112,8 @@ TEST(CheckFinite, tells_of_a_loss_that_is_not) {
     void* buffers[] = {&value};
     prepared->executable->run(buffers, nullptr);
     const bool finite = value - value == 0;
-    EXPECT_EQ(prepared->executable->failed(), !finite) << value;
-    EXPECT_EQ(prepared->executable->failure(), finite ? "" : "the loss is not finite");
+    EXPECT_EQ(prepared->executable->failed(0), !finite) << value;
+    EXPECT_EQ(prepared->executable->failure(0), finite ? "" : "the loss is not finite");
   }
   inputs = {plain_tensor(DType::float32, {2})};
   EXPECT_FALSE(bool(prepare_cpu_library_op({step, plan, inputs, {}, 1, false, {}})));

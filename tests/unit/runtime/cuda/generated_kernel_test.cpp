@@ -195,8 +195,8 @@ TEST_F(GeneratedKernels, AFailedLookupHoldsWhatIsGuarded) {
   queue->copy(data + 900, data + 500, {400, 1, 0, 0}, true);
   EXPECT_EQ(read(700, 100), std::vector<float>(100, 1));
   EXPECT_EQ(read(900, 100), std::vector<float>(100, 1));
-  EXPECT_TRUE(lookup.executable->failed());
-  EXPECT_THAT(lookup.executable->failure(),
+  EXPECT_TRUE(lookup.executable->failed(0));
+  EXPECT_THAT(lookup.executable->failure(0),
               HasSubstr("index 77 (element 1 of its input) is out of range; the table has entries 0 to 2"));
 
   queue->begin_run();

@@ -171,8 +171,8 @@ TEST_F(OwnCheck, SetsTheFlagAndTellsTheHost) {
   for (const float x : {std::nanf(""), 1.5F, infinity, -infinity, 0.0F, std::numeric_limits<float>::max(), -1e-45F}) {
     run(prepared, {bytes_of(std::vector<float>{x})}, {});
     EXPECT_EQ(flag() != 0, !std::isfinite(x)) << x;
-    EXPECT_EQ(prepared.executable->failed(), !std::isfinite(x)) << x;
-    EXPECT_EQ(prepared.executable->failure().empty(), std::isfinite(x)) << x;
+    EXPECT_EQ(prepared.executable->failed(0), !std::isfinite(x)) << x;
+    EXPECT_EQ(prepared.executable->failure(0).empty(), std::isfinite(x)) << x;
   }
 }
 

@@ -325,6 +325,50 @@ TEST(GpuStepsUnderWay, WhoUsesTheModelWaitsForThem) {
   EXPECT_EQ(*trainer.finish(), expected[1]);
 }
 
+/// What was found out by the way, while another size was bound, counts as what finish() finds.
+TEST(GpuStepsUnderWay, AStepAfterOneKnownToHaveFailedIsForgotten) {
+  const Batch fine(6, 1);
+  Batch bad(6);
+  bad.x[4] = kNan;
+  for (const char* list : {"cuda:0", "cuda:0,cuda:1", "cpu:0"}) {
+    SCOPED_TRACE(list);
+    Training training(machine(), list, {}, 6), plain(machine(), list, {}, 6);
+    ASSERT_TRUE(training.trainer && plain.trainer);
+    Trainer& trainer = *training.trainer;
+    const auto before = parameter_values(training.model, 0);
+    ASSERT_TRUE(trainer.start_rows(6, bad.buffers()));
+    ASSERT_TRUE(trainer.prepare(3));
+    ASSERT_TRUE(trainer.start_rows(6, fine.buffers()));
+    auto loss = trainer.finish();
+    EXPECT_TRUE(loss && std::isnan(*loss));
+    EXPECT_EQ(trainer.started(), 0U);
+    EXPECT_EQ(trainer.progress().steps, 0);
+    EXPECT_EQ(parameter_values(training.model, 0), before);
+    const auto more = batches_of({6, 6, 6});
+    EXPECT_EQ(a_step_later(training, more, 0), one_by_one(plain, more, 0));
+  }
+}
+
+TEST(GpuStepsUnderWay, WhatIsBoundMeanwhileTakesNoBindingFromThem) {
+  const std::vector<Batch> batches = batches_of({2, 9, 9});
+  Training training(machine(), "cuda:0", {}, 12), plain(machine(), "cuda:0", {}, 12);
+  ASSERT_TRUE(training.trainer && plain.trainer);
+  Trainer& trainer = *training.trainer;
+  ASSERT_TRUE(trainer.start_rows(2, batches[0].buffers()));
+  for (int64_t rows = 3; rows < 12; ++rows) {  // more than are kept
+    const Batch batch(rows);
+    const TensorView values[] = {{"", DType::float32, {rows, 3}, batch.x.data()}, {"", DType::float32, {rows}, batch.t.data()}};
+    auto refused = trainer.step(values);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message(), HasSubstr("call finish() for each of the 1 first"));
+  }
+  EXPECT_EQ(*trainer.finish(), *plain.trainer->step_rows(2, batches[0].buffers()));
+  ASSERT_TRUE(trainer.start_rows(9, batches[1].buffers()));
+  ASSERT_TRUE(trainer.start_rows(9, batches[2].buffers()));
+  for (const size_t i : {1, 2}) EXPECT_EQ(*trainer.finish(), *plain.trainer->step_rows(9, batches[i].buffers()));
+  EXPECT_EQ(parameter_values(training.model, 0), parameter_values(plain.model, 0));
+}
+
 TEST(GpuStepsUnderWay, ADestroyedTrainerHasFinishedThem) {
   const auto batches = batches_of(std::vector<int64_t>(4, 6));
   for (const char* list : {"cuda:0", "cuda:0,cuda:1"}) {

@@ -88,6 +88,17 @@ TEST(HandOver, TimedRunsAndThoseOneByOneReplayNothing) {
   EXPECT_THAT(queue.take(), ElementsAre("begin", "a", "synchronize", "m1", "synchronize", "m2", "synchronize"));
 }
 
+TEST(HandOver, OneByOneAnOperationWithoutMemoryIsToldInWords) {
+  Lanes lanes(1);
+  MergingDevice device;
+  lanes.add(0, "a");
+  lanes.executables.back()->no_memory = true;
+  const auto executor = lanes.executor(device);
+  const auto done = executor->run_one_by_one(true, [](LaneId, const LaneOperation&) { return true; });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message(), kNoMemory);
+}
+
 TEST(HandOver, ASegmentThatCannotBeRecordedGoesOnLaunchByLaunchAndSaysOnceWhy) {
   Lanes lanes(1);
   MergingDevice device;

@@ -41,7 +41,6 @@ struct Lanes {
     executables.push_back(std::make_unique<NotedExecutable>(name));
     LaneOperation operation;
     operation.executable = executables.back().get();
-    operation.reports = executables.back().get();
     operation.instance = InstanceId(instances++);
     LaneProgram& program = programs[LaneId(lane)];
     operation.first_wait = operation.end_wait = static_cast<uint32_t>(program.waits.size());

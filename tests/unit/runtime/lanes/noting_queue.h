@@ -7,22 +7,24 @@
 
 #include <atomic>
 #include <functional>
+#include <new>
 #include <string>
 #include <vector>
 
 namespace sheaf {
 
 /// Writes its name where it is launched; may fail, and refuse to be guarded, recorded or merged.
-struct NotedExecutable : Executable, ReportsByPhase {
+struct NotedExecutable : Executable {
   explicit NotedExecutable(std::string name) : name(std::move(name)) {}
   void run(void* const*, void*) override {}
-  void tell_of(int phase) override { told = phase; }
-  bool failed() const override { return fails || fails_in == told; }
-  std::string failure() const override { return name + " failed"; }
+  bool reports_by_phase() const override { return true; }
+  bool failed(int phase) const override { return fails || fails_in == phase; }
+  std::string failure(int) const override { return name + " failed"; }
   bool recordable() const override { return records; }
   bool guardable() const override { return guards; }
   std::string name;
-  int fails_in = -1, told = 0;  ///< phases
+  int fails_in = -1;       ///< a phase
+  bool no_memory = false;  ///< for its launch
   bool fails = false, records = true, guards = true;
 };
 
@@ -42,7 +44,9 @@ class NotingQueue : public Queue {
  public:
   void begin_run() override { note("begin"); }
   void launch(Executable& executable, void* const*, void*, bool guarded) override {
-    note((guarded ? "guarded " : "") + static_cast<NotedExecutable&>(executable).name);
+    const auto& noted = static_cast<NotedExecutable&>(executable);
+    if (noted.no_memory) throw std::bad_alloc();
+    note((guarded ? "guarded " : "") + noted.name);
   }
   void copy(void*, const void*, const CopyShape&, bool guarded) override { note(guarded ? "guarded copy" : "copy"); }
   void fetch(void*, const void* const*, std::span<const CopyPart> parts) override {

@@ -3,12 +3,15 @@
 
 #include "runtime/world/process_world.h"
 
+#include <gtest/gtest.h>
+
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace sheaf::test {
@@ -75,7 +78,7 @@ class MailMessages : public Messages {
   std::vector<Operation> operations_;
 };
 
-/// Calls `work` as each rank of a world, each on its own thread.
+/// Calls `work` as each rank of a world, each on its own thread. It takes the world, or a shared pointer to it.
 template <typename Work>
 void as_ranks(std::shared_ptr<Mail> mail, const Work& work, std::chrono::duration<double> silence = ProcessWorld::kSilence) {
   std::vector<std::thread> threads;
@@ -83,7 +86,8 @@ void as_ranks(std::shared_ptr<Mail> mail, const Work& work, std::chrono::duratio
     threads.emplace_back([&, rank] {
       auto world = ProcessWorld::open([&](std::string&) { return new MailMessages(mail, rank); }, silence);
       ASSERT_TRUE(world) << to_string(world.error());
-      work(**world);
+      if constexpr (std::is_invocable_v<const Work&, ProcessWorld&>) work(**world);
+      else work(*world);
     });
   }
   for (std::thread& thread : threads) thread.join();
