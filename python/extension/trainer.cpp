@@ -207,7 +207,8 @@ void add_started(nb::module_& module, nb::class_<BoundTrainer>& trainer) {
   trainer.def("_start", &start, "values"_a)
       .def("_finish", &finish, "step"_a)
       .def("_finish_all", [](BoundTrainer& self) { after_started(self, [] { return Result<void>(); }); })
-      .def_prop_ro("_under_way", [](BoundTrainer& self) { return alone(self, [&] { return Result<size_t>(self.started.size()); }); })
+      .def_prop_ro("_under_way",
+                   [](BoundTrainer& self) { return alone(self, [&] { return Result<size_t>(self.started.size()); }); })
       .def_prop_ro("_overlaps", [](const BoundTrainer& self) { return self.trainer.overlaps(); });
 }
 

@@ -193,6 +193,73 @@ def test_fit_and_evaluate(plan, capsys):
         trainer.evaluate([(X[:2], torch.tensor([0, 3]))])
 
 
+class UnderWay(sheaf.Trainer):
+    """Starts a step before the one before it is finished, as trainers on GPUs do; on CPUs a step is over once it is started."""
+    _overlaps = True
+
+
+def bits(trainer):
+    return {name: value.tobytes() for name, value in {**trainer.model.state_dict(), **trainer.optimizer_state()}.items()}
+
+
+def in_steps(plan, batches):
+    """A trainer that has done them one by one."""
+    trainer = sheaf.Model(plan).trainer("cpu:0,cpu:1", batch=8)
+    for batch in batches:
+        trainer.step(*batch)
+    return trainer
+
+
+def test_steps_under_way_are_those_of_one_after_another(plan):
+    loader = DataLoader(TensorDataset(X, LABEL), batch_size=8)
+    histories, left = [], []
+    for kind in (sheaf.Trainer, UnderWay):
+        trainer = kind(sheaf.Model(plan), "cpu:0,cpu:1", 8)
+        histories.append([{name: value for name, value in record.items() if name != "seconds"} for record in trainer.fit(loader, epochs=3, eval=loader)])
+        assert trainer.steps == 9 and trainer._under_way == 0
+        left.append(bits(trainer))
+    assert histories[0] == histories[1] and left[0] == left[1] == bits(in_steps(plan, [*loader] * 3))
+
+
+@pytest.mark.parametrize("kind", [sheaf.Trainer, UnderWay])
+def test_what_ends_an_epoch_leaves_the_last_complete_step(plan, kind):
+    batches = [(X[i:i + 8], LABEL[i:i + 8]) for i in range(0, 12, 3)]
+    broken = [*batches[:2], (torch.full((8, 6), float("nan")), LABEL[:8]), *batches[2:]]
+    trainer = kind(sheaf.Model(plan), "cpu:0,cpu:1", 8)
+    with pytest.raises(sheaf.Error, match="the loss of step 3 is nan: layer 'net.module.0' is the first"):
+        trainer.fit(broken)
+    assert trainer.steps == 2 and trainer._under_way == 0 and bits(trainer) == bits(in_steps(plan, batches[:2]))
+
+    def interrupted():
+        yield from batches[:3]
+        raise KeyboardInterrupt
+
+    trainer = kind(sheaf.Model(plan), "cpu:0,cpu:1", 8)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.fit(interrupted())
+    assert trainer.steps == 3 and trainer._under_way == 0 and bits(trainer) == bits(in_steps(plan, batches[:3]))
+    with pytest.raises(sheaf.Error, match=r"expected int64 \[8\]"):
+        trainer.fit([batches[0], (X[:8], LABEL[:5])])
+    assert trainer.steps == 4 and trainer._under_way == 0
+
+
+def test_others_wait_for_steps_under_way(plan, tmp_path):
+    trainer = sheaf.Model(plan).trainer("cpu:0,cpu:1", batch=8)
+    given = {"input": X[:8], "label": LABEL[:8]}
+    first, second = trainer._start(given), trainer._start(given)
+    assert trainer._under_way == 2
+    trainer.save(tmp_path / "run.safetensors")  # after both
+    other = sheaf.Model(plan).trainer("cpu:0,cpu:1", batch=8)
+    other.restore(tmp_path / "run.safetensors")
+    assert other.steps == 2 and trainer._under_way == 0
+    expected = sheaf.Model(plan).trainer("cpu:0,cpu:1", batch=8)
+    assert [trainer._finish(first), trainer._finish(second)] == [expected.step(given), expected.step(given)]
+    steps = [trainer._start(given) for _ in range(3)]  # the third waits for the first
+    assert trainer._under_way == 2 and trainer.step(given) < trainer._finish(steps[0]) and trainer.steps == 6
+    with pytest.raises(sheaf.Error, match="internal error: a step of another trainer"):
+        other._finish(trainer._start(given))
+
+
 def test_the_learning_rate(plan):
     trainer = sheaf.Model(plan).trainer("cpu", batch=20)
     trainer.learning_rate = 0.0

@@ -104,7 +104,7 @@ TEST(MeasuredSteps, ALossThatIsNotFiniteIsAnError) {
     const std::vector<float> nans(16, std::numeric_limits<float>::quiet_NaN());
     std::vector<TensorView> tensors;
     for (const ParameterInfo& parameter : model.parameters())
-      tensors.push_back({parameter.name, parameter.dtype, parameter.shape, nans.data()});
+      if (parameter.name == "w") tensors.push_back({parameter.name, parameter.dtype, parameter.shape, nans.data()});
     ASSERT_TRUE(model.set_parameters(tensors));
     auto program = training(machine, model, devices);
     ASSERT_TRUE(program) << to_string(program.error());
