@@ -43,8 +43,14 @@ OptionParser import_options() {
       .writes({".safetensors"})
       .option("--size", "NAME=N", "a free size of an ONNX graph, other than the batch")
       .repeatable()
+      .option("--length", "INPUT:DIM=NAME[:MOST]",
+              "what the model file calls an input's free size besides the batch, such as a sequence's, and its largest "
+              "number, which tables of positions and masks need: tokens:1=seq:512 (docs/lengths.md)")
+      .repeatable()
       .example("a model file and weights under PyTorch's names",
-               {"sheaf import net.pt2 -o net.json --weights net.safetensors"});
+               {"sheaf import net.pt2 -o net.json --weights net.safetensors"})
+      .example("a language model for sequences of up to 512 tokens",
+               {"sheaf import gpt.onnx -o gpt.json --weights gpt.safetensors --length tokens:1=seq:512"});
   return parser;
 }
 
@@ -56,7 +62,8 @@ int import_verb(std::span<const std::string> arguments) {
   if (auto found = find_package(); !found) return report(found.error(), kFailed);
   std::vector<std::string> words = {kPython, "-m", "sheaf", "import", "-o", options->value("-o")};
   if (options->has("--weights")) words.insert(words.end(), {"--weights", options->value("--weights")});
-  for (const std::string& size : options->values("--size")) words.insert(words.end(), {"--size", size});
+  for (const char* passed : {"--size", "--length"})
+    for (const std::string& value : options->values(passed)) words.insert(words.end(), {passed, value});
   words.insert(words.end(), {"--", options->value("FILE")});
   std::vector<char*> command;
   for (std::string& word : words) command.push_back(word.data());

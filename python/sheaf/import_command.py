@@ -1,4 +1,4 @@
-"""sheaf import FILE -o NET.json [--weights NET.safetensors] [--length INPUT:DIM=NAME] [--size NAME=N]"""
+"""sheaf import FILE -o NET.json [--weights NET.safetensors] [--length INPUT:DIM=NAME[:MOST]] [--size NAME=N]"""
 import argparse
 import os
 import sys
@@ -16,22 +16,18 @@ def main(arguments):
     parser.add_argument("-o", dest="output", metavar="NET.json", required=True, help="the model file to write")
     parser.add_argument("--weights", metavar="NET.safetensors", help="the weights file to write")
     parser.add_argument("--size", metavar="NAME=N", action="append", type=_size, default=[], help="a free size of an ONNX graph, other than the batch")
-    parser.add_argument("--length", metavar="INPUT:DIM=NAME", action="append", type=_length, default=[],
-                        help="what the model file calls an exported program's free size besides the batch, such as a sequence's: tokens:1=seq")
+    parser.add_argument("--length", metavar="INPUT:DIM=NAME[:MOST]", action="append", type=_length, default=[],
+                        help="what the model file calls an input's free size besides the batch, such as a sequence's, and its largest number, which "
+                             "tables of positions and masks need: tokens:1=seq:512")
     given = parser.parse_args(arguments)  # leaves with status 2
     graph = given.file.endswith(".onnx")
     if given.size and not graph:
         parser.error("--size is for ONNX graphs")
-    if given.length and graph:
-        parser.error("--length is for exported programs")
-    lengths = {}
-    for name, dim, length in given.length:
-        lengths.setdefault(name, {})[dim] = length
     outputs = [path for path in (given.output, given.weights) if path]
     if len({os.path.realpath(path) for path in (given.file, *outputs)}) < 1 + len(outputs):
         parser.error("an output is the input, or another output")
     try:
-        model = imported_graph(given.file, dict(given.size)) if graph else imported(given.file, lengths)
+        model = imported_graph(given.file, dict(given.size), given.length) if graph else imported(given.file, given.length)
         write(model, given.output, given.weights)
     except Error as problem:
         print(problem, file=sys.stderr)
@@ -41,8 +37,8 @@ def main(arguments):
     return 0
 
 
-def imported(file, lengths=None):
-    """The ModelFile of an exported program; `lengths` as for from_exported()."""
+def imported(file, lengths=()):
+    """The ModelFile of an exported program. `lengths` is a list of (input, dimension, name, largest number or None)."""
     torch = _torch(file)
     from .torch_graph import from_exported
     try:
@@ -54,14 +50,23 @@ def imported(file, lengths=None):
             program = torch.export.load(file)
     except Exception as problem:  # whatever torch, zip and pickle raise
         raise Error([Diagnostic(f"it can't be read as what torch.export.save writes: {reason(problem)}", file)]) from None
-    return from_exported(program, name=os.path.splitext(os.path.basename(file))[0], lengths=lengths)
+    return from_exported(program, name=os.path.splitext(os.path.basename(file))[0], lengths=_by_input(lengths))
 
 
-def imported_graph(file, sizes):
-    """The ModelFile of an ONNX graph."""
+def imported_graph(file, sizes, lengths=()):
+    """The ModelFile of an ONNX graph. `lengths` as for imported()."""
     _torch(file)
     from .onnx_graph import from_onnx
-    return from_onnx(file, name=os.path.splitext(os.path.basename(file))[0], sizes=sizes)
+    return from_onnx(file, name=os.path.splitext(os.path.basename(file))[0], sizes=sizes, lengths=_by_input(lengths))
+
+
+def _by_input(lengths):
+    """As from_torch() takes them."""
+    from .torch_graph.lengths import length
+    found = {}
+    for name, dim, given, most in lengths:
+        found.setdefault(name, {})[dim] = length(given, most)
+    return found
 
 
 def _torch(file):
@@ -82,9 +87,10 @@ def _size(text):
 def _length(text):
     place, _, length = text.partition("=")
     name, _, dim = place.rpartition(":")
-    if not name or not dim.isdecimal() or not length:
-        raise argparse.ArgumentTypeError(f"'{text}' isn't INPUT:DIM=NAME, such as tokens:1=seq")
-    return name, int(dim), length
+    length, colon, most = length.partition(":")
+    if not name or not dim.isdecimal() or not length or (colon and (not most.isdecimal() or int(most) < 2)):
+        raise argparse.ArgumentTypeError(f"'{text}' isn't INPUT:DIM=NAME, such as tokens:1=seq, or INPUT:DIM=NAME:MOST with MOST from 2")
+    return name, int(dim), length, int(most) if most else None
 
 
 def write(model, output, weights):

@@ -88,3 +88,13 @@ def test_a_graph_of_onnx(tmp_path):
     assert "besides the batch" in run(tmp_path, "net.onnx", "-o", "other.json").stderr
     assert run(tmp_path, "net.onnx", "-o", "other.json", "--size", "words").returncode == 2
     assert sorted(file.name for file in tmp_path.iterdir()) == ["net.json", "net.onnx"]
+    for length, status, message in (("x:2=seq", 1, "dimension 2 of 'x' isn't a free size"), ("z:1=seq", 1, "the inputs are x"), ("x:1=se2q:5", 1, "can't name a length"),
+                                    ("x:1=seq:one", 2, "INPUT:DIM=NAME"), ("x:1=seq:1", 2, "MOST from 2")):
+        done = run(tmp_path, "net.onnx", "-o", "other.json", "--length", length)
+        assert done.returncode == status and message in done.stderr, done
+    values[0].name = "tokens"
+    save(helper.make_model(helper.make_graph([helper.make_node("Relu", ["tokens"], ["y"])], "graph", values[:1], values[1:]),
+                           opset_imports=[helper.make_opsetid("", 18)]), tmp_path / "gpt.onnx")
+    done = run(tmp_path, *"gpt.onnx -o gpt.json --weights gpt.safetensors --length tokens:1=seq:512".split())  # an example of `sheaf help import`
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert json.loads((tmp_path / "gpt.json").read_text())["inputs"]["tokens"]["shape"] == ["batch", "seq", 3]

@@ -80,6 +80,43 @@ def test_both_of_pytorchs_exporters(runner, make, example, dynamo):
         assert types["Embedding"] == types["Parameter"] == types["GRU"] == 1 and types["LSTM"] == 2 and types["LayerNorm"] == 2
 
 
+class Reader(nn.Module):
+    """Attention with a causal and a padding mask, positions, and recurrent layers, of any number of words."""
+    def __init__(self):
+        super().__init__()
+        self.table, self.place = nn.Embedding(11, 16), nn.Parameter(torch.randn(1, 64, 16))
+        self.qkv, self.out, self.rnn = nn.Linear(16, 48), nn.Linear(16, 6), nn.LSTM(6, 5, 2, bidirectional=True, batch_first=True)
+        self.register_buffer("mask", torch.tril(torch.ones(64, 64)).bool())
+
+    def forward(self, words, keep):
+        n = words.shape[1]
+        x = self.table(words) + self.place[:, :n]
+        q, k, v = (part.view(part.shape[0], n, 4, 4).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
+        scores = (q @ k.transpose(-1, -2) / 2.0).masked_fill(~(self.mask[:n, :n] & keep[:, None, None]), -1e9)
+        return self.rnn(self.out((scores.softmax(-1) @ v).transpose(1, 2).reshape(words.shape[0], n, 16)))[0].mean(1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_free_sizes_may_be_lengths(tmp_path):
+    torch.manual_seed(1)
+    module = Reader().eval()
+    torch.onnx.export(module, (WORDS, torch.ones(2, 5, dtype=torch.bool)), tmp_path / "net.onnx", dynamo=False, input_names=["words", "keep"],
+                      dynamic_axes={name: {0: "batch", 1: "sequence"} for name in ("words", "keep")})
+    model = sheaf.from_onnx(tmp_path / "net.onnx", lengths={"words": {1: torch.export.Dim("seq", max=64)}})
+    assert [value["shape"] for value in model.json["inputs"].values()] == [["batch", "seq"]] * 2  # the graph calls both sizes "sequence"
+    compiled = sheaf.Model(sheaf.compile(model))
+    for n in (2, 5, 64):
+        words, keep = torch.randint(0, 11, (5, n)), torch.rand(5, n) > 0.3
+        keep[:, 0] = True
+        found = compiled.bind("cpu:0,cpu:1", batch=5, lengths={"seq": n}).run(words, keep)
+        with torch.no_grad():
+            numpy.testing.assert_allclose(found.numpy(), module(words, keep).numpy(), rtol=0, atol=1e-5)
+    for given, message in (({"words": {2: "seq"}}, "dimension 2 of 'words' isn't a free size"), ({"keep": {1: "a"}, "words": {1: "b"}}, "named both"),
+                           ({"x": {1: "seq"}}, "the inputs are words, keep")):
+        with pytest.raises(sheaf.Error, match=message):
+            sheaf.from_onnx(tmp_path / "net.onnx", lengths=given)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_it_trains_as_the_module_does(runner):
     module = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))

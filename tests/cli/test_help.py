@@ -79,7 +79,7 @@ def runs(verb):
     return test
 
 
-for name in set(VERBS) - {"import"}:  # python/tests/test_import_command.py runs that one
+for name in set(VERBS) - {"import"}:  # python/tests/test_import_command.py runs those
     setattr(Examples, f"test_{name}", runs(name))
 
 

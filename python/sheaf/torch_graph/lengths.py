@@ -9,6 +9,17 @@ from .extent import BATCH, Sizes
 _NAME = re.compile("[A-Za-z_]+")
 
 
+def length(name, most=None):
+    """What from_torch() takes for a length: its name, with its largest number a torch.export.Dim."""
+    _check(name)
+    return name if most is None else torch.export.Dim(name, max=most)
+
+
+def _check(name):
+    if not _NAME.fullmatch(name) or name == BATCH:
+        raise Error(f"'{name}' can't name a length: letters and '_' can, other than 'batch', which is what batch_dim says")
+
+
 def named(lengths, inputs):
     """{input: {dimension: (name, largest number or None)}} of what a caller gives: {input: {dimension: a name or a torch.export.Dim}}.
     `inputs` are the names there are."""
@@ -16,11 +27,10 @@ def named(lengths, inputs):
         raise Error(f"lengths names {', '.join(sorted(unknown))}; the inputs are {', '.join(inputs)}")
     found, largest = {}, {}
     for given, dims in lengths.items():
-        for dim, length in dims.items():
-            name = length if isinstance(length, str) else length.__name__
-            if not _NAME.fullmatch(name) or name == BATCH:
-                raise Error(f"'{name}' can't name a length: letters and '_' can, other than 'batch', which is what batch_dim says")
-            most = getattr(length, "max", None)
+        for dim, given_length in dims.items():
+            name = given_length if isinstance(given_length, str) else given_length.__name__
+            _check(name)
+            most = getattr(given_length, "max", None)
             most = int(most) if most is not None and most < 2**31 else None
             if largest.setdefault(name, most) != most:
                 raise Error(f"the length '{name}' is given with two largest numbers, {largest[name]} and {most}")
