@@ -47,8 +47,7 @@ OptionParser import_options() {
               "what the model file calls an input's free size besides the batch, such as a sequence's, and its largest "
               "number, which tables of positions and masks need: tokens:1=seq:512 (docs/lengths.md)")
       .repeatable()
-      .example("a model file and weights under PyTorch's names",
-               {"sheaf import net.pt2 -o net.json --weights net.safetensors"})
+      .example("a model file and weights under PyTorch's names", {"sheaf import net.pt2 -o net.json --weights net.safetensors"})
       .example("a language model for sequences of up to 512 tokens",
                {"sheaf import gpt.onnx -o gpt.json --weights gpt.safetensors --length tokens:1=seq:512"});
   return parser;

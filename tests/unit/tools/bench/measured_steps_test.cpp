@@ -101,10 +101,10 @@ TEST(MeasuredSteps, ALossThatIsNotFiniteIsAnError) {
     SCOPED_TRACE(devices);
     SimMachine machine(timed_machine());
     Model model = training_model();
-    const std::vector<float> nans(16, std::numeric_limits<float>::quiet_NaN());
+    const std::vector<float> nans(16, std::numeric_limits<float>::quiet_NaN()), zeros(16);
     std::vector<TensorView> tensors;
     for (const ParameterInfo& parameter : model.parameters())
-      if (parameter.name == "w") tensors.push_back({parameter.name, parameter.dtype, parameter.shape, nans.data()});
+      tensors.push_back({parameter.name, parameter.dtype, parameter.shape, parameter.name == "w" ? nans.data() : zeros.data()});
     ASSERT_TRUE(model.set_parameters(tensors));
     auto program = training(machine, model, devices);
     ASSERT_TRUE(program) << to_string(program.error());
