@@ -104,6 +104,7 @@ def test_free_sizes_may_be_lengths(tmp_path):
                       dynamic_axes={name: {0: "batch", 1: "sequence"} for name in ("words", "keep")})
     model = sheaf.from_onnx(tmp_path / "net.onnx", lengths={"words": {1: torch.export.Dim("seq", max=64)}})
     assert [value["shape"] for value in model.json["inputs"].values()] == [["batch", "seq"]] * 2  # the graph calls both sizes "sequence"
+    assert sheaf.from_onnx(tmp_path / "net.onnx", lengths={"words": {-1: torch.export.Dim("seq", max=64)}}).json == model.json
     compiled = sheaf.Model(sheaf.compile(model))
     for n in (2, 5, 64):
         words, keep = torch.randint(0, 11, (5, n)), torch.rand(5, n) > 0.3

@@ -39,13 +39,15 @@ def _lengths(graph: Graph, given):
     found = named(given, [value.name for value in graph.inputs])
     same = {}  # by the graph's name
     for value in graph.inputs:
+        rank = len(value.shape or ())
         for dim, length in found.get(value.name, {}).items():
-            size = value.shape[dim] if value.shape is not None and dim < len(value.shape) else 1
+            size = value.shape[dim] if -rank <= dim < rank else 1
             if isinstance(size, int):
                 raise Error([Diagnostic(f"dimension {dim} of '{value.name}' isn't a free size of the graph", graph.file)])
             if size and same.setdefault(size, length) != length:
                 raise Error([Diagnostic(f"the graph's size '{size}' is named both '{same[size][0]}' and '{length[0]}'", graph.file)])
-    return {value.name: {**{dim: same[size] for dim, size in enumerate(value.shape or ()) if size in same}, **found.get(value.name, {})}
+    return {value.name: {**{dim: same[size] for dim, size in enumerate(value.shape or ()) if size in same},
+                         **{dim % len(value.shape): length for dim, length in found.get(value.name, {}).items()}}
             for value in graph.inputs}
 
 
