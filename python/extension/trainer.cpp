@@ -10,7 +10,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <cmath>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -47,12 +46,12 @@ auto alone(BoundTrainer& self, Work work) {
 /// Steps that are done. Their arrays are Python's, so they go once the GIL is held again.
 using Done = std::vector<std::shared_ptr<StartedStep>>;
 
-/// Waits for the oldest step under way, for whoever started it. Those behind one that failed are forgotten.
+/// Waits for the oldest step under way, for whoever started it. The trainer forgets those behind one that failed.
 void finish_oldest(BoundTrainer& self, Done& done) {
   StartedStep& step = *done.emplace_back(std::move(self.started.front()));
   self.started.pop_front();
   step.loss = self.trainer.finish();
-  if (*step.loss && std::isfinite(**step.loss)) return;
+  if (self.trainer.started() == self.started.size()) return;
   for (auto& later : self.started)
     done.emplace_back(std::move(later))->loss = Error("the step isn't done: one that was started before it failed");
   self.started.clear();

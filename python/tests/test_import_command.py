@@ -79,9 +79,12 @@ def test_without_the_package_it_says_how_to_install_it(tmp_path, python):
 def test_a_graph_of_onnx(tmp_path):
     from onnx import TensorProto, helper, save
 
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "words", 3]) for name in ("x", "y")]
-    save(helper.make_model(helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "graph", values[:1], values[1:]),
-                           opset_imports=[helper.make_opsetid("", 18)]), tmp_path / "net.onnx")
+    def write(file, given):
+        x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "words", 3]) for name in (given, "y"))
+        save(helper.make_model(helper.make_graph([helper.make_node("Relu", [given], ["y"])], "graph", [x], [y]), opset_imports=[helper.make_opsetid("", 18)]),
+             tmp_path / file)
+
+    write("net.onnx", "x")
     done = run(tmp_path, "net.onnx", "-o", "net.json", "--size", "words=7")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert json.loads((tmp_path / "net.json").read_text())["inputs"]["x"]["shape"] == ["batch", 7, 3]
@@ -92,9 +95,7 @@ def test_a_graph_of_onnx(tmp_path):
                                     ("x:1=seq:one", 2, "INPUT:DIM=NAME"), ("x:1=seq:1", 2, "MOST from 2")):
         done = run(tmp_path, "net.onnx", "-o", "other.json", "--length", length)
         assert done.returncode == status and message in done.stderr, done
-    values[0].name = "tokens"
-    save(helper.make_model(helper.make_graph([helper.make_node("Relu", ["tokens"], ["y"])], "graph", values[:1], values[1:]),
-                           opset_imports=[helper.make_opsetid("", 18)]), tmp_path / "gpt.onnx")
+    write("gpt.onnx", "tokens")
     done = run(tmp_path, *"gpt.onnx -o gpt.json --weights gpt.safetensors --length tokens:1=seq:512".split())  # an example of `sheaf help import`
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert json.loads((tmp_path / "gpt.json").read_text())["inputs"]["tokens"]["shape"] == ["batch", "seq", 3]

@@ -60,7 +60,6 @@ Result<void> Trainer::start_rows(int64_t rows, std::span<const void* const> valu
 }
 
 Result<void> Trainer::start(std::span<const TensorView> values, const RunOptions& options) try {
-  if (started() == kMostStarted) return state_->check_none_started("a third step");
   SHEAF_ASSIGN(const auto size, state_->take(values));
   return state_->start(size, state_->buffers, options, {});
 } catch (...) {

@@ -55,22 +55,18 @@ Result<void> MeasuredProgram::load(const Model& model, const MeasuredProgramRequ
 Result<void> MeasuredProgram::run(const std::shared_ptr<Trace>& trace) {
   if (run_.trace != trace) run_.trace = trace;
   if (session_) return session_->run(inputs_, outputs_, run_);
-  const size_t stay = overlaps() && !trace ? 1 : 0;
   SHEAF_TRY(trainer_->start_rows(trainer_->batch(), inputs_, run_, inputs_));
-  while (trainer_->started() > stay) SHEAF_TRY(finish_step());
-  return {};
+  return finish(overlaps() && !trace ? 1 : 0);
 }
 
-Result<void> MeasuredProgram::finish() {
-  while (trainer_ && trainer_->started() > 0) SHEAF_TRY(finish_step());
+Result<void> MeasuredProgram::finish(size_t stay) {
+  while (trainer_ && trainer_->started() > stay) {
+    SHEAF_ASSIGN(auto loss, trainer_->finish());
+    if (std::isfinite(loss)) continue;
+    SHEAF_ASSIGN(const std::string layer, trainer_->first_not_finite(trainer_->batch(), inputs_));
+    return Error("the loss isn't finite, first in layer '" + layer + "'");
+  }
   return {};
-}
-
-Result<void> MeasuredProgram::finish_step() {
-  SHEAF_ASSIGN(auto loss, trainer_->finish());
-  if (std::isfinite(loss)) return {};
-  SHEAF_ASSIGN(const std::string layer, trainer_->first_not_finite(trainer_->batch(), inputs_));
-  return Error("the loss isn't finite, first in layer '" + layer + "'");
 }
 
 size_t MeasuredProgram::data_bytes() const {

@@ -35,7 +35,8 @@ class MeasuredProgram {
   /// Where overlaps() and the step isn't traced, it returns once the step before it is done, as `sheaf train` goes on: finish()
   /// waits for the last one.
   Result<void> run(const std::shared_ptr<Trace>& trace = nullptr);
-  Result<void> finish();
+  /// Waits for all steps under way but the newest `stay`.
+  Result<void> finish(size_t stay = 0);
   /// It trains, and steps can be under way together.
   bool overlaps() const { return trainer_ && trainer_->overlaps(); }
   const BindingInfo& info() const { return (trainer_ ? trainer_->binding() : session_->binding()).info(); }
@@ -44,8 +45,6 @@ class MeasuredProgram {
 
  private:
   Result<void> load(const Model& model, const MeasuredProgramRequest& request);
-  /// The oldest step under way.
-  Result<void> finish_step();
 
   std::vector<HostTensor> input_data_, output_data_;
   std::optional<Session> session_;
