@@ -20,10 +20,11 @@ MLPERF_RESNET50 = 7950  # images a second of one H200 in MLPerf Training's ResNe
 
 
 class GpuBench:
-    def __init__(self, options, scratch, library_path):
+    def __init__(self, options, scratch, environment):
         self.options, self.plans = options, scratch / "plans"
         # Only for our programs: PyTorch has its own libraries.
-        self.step = ["env", f"LD_LIBRARY_PATH={library_path}", scratch / "bin/bench-step"]
+        ours = [f"{name}={environment[name]}" for name in ("LD_LIBRARY_PATH", "SHEAF_CUDA_LIBRARIES")]
+        self.step = ["env", *ours, scratch / "bin/bench-step"]
 
     def plan(self, model, precision):
         sys.path[:0] = [str(ROOT / "tests/golden"), str(ROOT / "tests/cli")]
@@ -92,7 +93,7 @@ def main():
         if reason := suite.why_not():
             print(f"skipped: {reason}")
             return SKIPPED
-        bench = GpuBench(options, Path(scratch), suite.environment["LD_LIBRARY_PATH"])
+        bench = GpuBench(options, Path(scratch), suite.environment)
         for name in options.only:
             MEASUREMENTS[name](bench)
     return 0

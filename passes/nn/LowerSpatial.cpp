@@ -132,6 +132,9 @@ struct ConvTransposeOfVolume : OpRewritePattern<nn::ConvTransposeOp> {
                                      of_image(op.getStride()), of_image(op.getPadding()), of_image(op.getOutputPadding()),
                                      of_image(op.getDilation()), op.getGroupsAttr(), DictionaryAttr());
     made = nn.permute(nn.reshape(made, {x[0], x[2], y[1], taps, place}), {0, 2, 3, 1, 4});  // [N, O, k, D, H'·W']
+    // Taps and the bias are added up in wide numbers, as a library adds them, and rounded once.
+    auto type = cast<RankedTensorType>(op.getY().getType());
+    mlir::Type wide = nn::sum_type(type.getElementType());
     mlir::Value sum;
     for (int64_t tap = 0; tap < taps; ++tap) {
       const int64_t shift = tap * op.getDilation()[0] - op.getPadding()[0];
@@ -141,12 +144,15 @@ struct ConvTransposeOfVolume : OpRewritePattern<nn::ConvTransposeOp> {
       mlir::Value spread = nn.reshape(nn.slice(made, 2, tap, 1), {x[0], y[1], x[2], 1, place});
       spread = nn.reshape(nn.pad(spread, 3, 0, stride, FloatAttr()), {x[0], y[1], x[2] * stride, place});
       mlir::Value part = nn.pad(nn.slice(spread, 2, begin, size), 2, at, y[2], FloatAttr());
+      part = nn::cast_to(rewriter, op.getLoc(), part, wide);
       sum = sum ? nn.make<nn::AddOp>(cast<RankedTensorType>(part.getType()), sum, part) : part;
     }
-    auto type = cast<RankedTensorType>(op.getY().getType());
     mlir::Value result = nn.reshape(sum, SmallVector<int64_t>(y));
-    if (op.getBias()) result = nn.make<nn::AddOp>(type, result, nn.reshape(op.getBias(), {y[1], 1, 1, 1}));
-    rewriter.replaceOp(op, result);
+    if (op.getBias()) {
+      mlir::Value bias = nn.reshape(op.getBias(), {y[1], 1, 1, 1});
+      result = nn.make<nn::AddOp>(cast<RankedTensorType>(result.getType()), result, bias);
+    }
+    rewriter.replaceOp(op, nn::cast_to(rewriter, op.getLoc(), result, type.getElementType()));
     return success();
   }
 };
