@@ -39,8 +39,8 @@ DeviceProperties properties_of(const GpuModel& model);
 /// The same in the serialised form of cuDNN's frontend (cudnn_frontend::DeviceProperties).
 std::string properties_json(const GpuModel& model);
 
-/// Assumptions of estimates about all of them: the share of a peak that is reached, the cost of a launch. This project has
-/// measured none of them; docs/estimate.md says where each figure comes from.
+/// Assumptions of estimates about all of them: the share of a peak that is reached, the cost of a launch. docs/estimate.md
+/// says where each figure comes from; docs/performance.md has what an H100 reached.
 struct GpuAssumptions {
   double memory = 0.875;             ///< of the memory's peak: a kernel that streams
   double products = 0.7;             ///< of the arithmetic's peak: large matrix products

@@ -87,7 +87,9 @@ Cudnn::Cudnn() : device_(std::make_unique<Device>()) {}
 
 Cudnn::~Cudnn() {
   // The thread that lets go of it may have no device, or another.
-  if (handle_ && driver_->make_current(ordinal_)) fe::detail::destroy_handle(handle_);
+  if (!handle_ || !driver_->make_current(ordinal_)) return;
+  destroy_unused_streams();
+  fe::detail::destroy_handle(handle_);
 }
 
 Result<std::shared_ptr<Cudnn>> Cudnn::open(Driver& driver, int device) {
@@ -105,6 +107,30 @@ Result<std::shared_ptr<Cudnn>> Cudnn::open(Driver& driver, int device) {
   cudnn->machine_ =
       properties.name + ", sm_" + std::to_string(cudnn->device_->sm) + ", cuDNN " + version() + ", " + driver.version();
   return cudnn;
+}
+
+Result<std::shared_ptr<const CudnnStream>> Cudnn::on(Stream stream) {
+  const std::lock_guard lock(opening_);
+  const auto known = std::find_if(streams_.begin(), streams_.end(), [&](const auto& open) { return open->stream == stream; });
+  if (known != streams_.end()) return *known;
+  SHEAF_TRY(driver_->make_current(ordinal_));
+  CudnnStream made{stream};
+  if (const cudnnStatus_t status = fe::detail::create_handle(&made.handle); status != CUDNN_STATUS_SUCCESS)
+    return failure("cudnnCreate", fe::detail::get_error_string(status));
+  streams_.push_back(std::make_shared<const CudnnStream>(made));
+  if (const cudnnStatus_t status = fe::detail::set_stream(made.handle, reinterpret_cast<cudaStream_t>(stream));
+      status != CUDNN_STATUS_SUCCESS)
+    return failure("cudnnSetStream", fe::detail::get_error_string(status));
+  return streams_.back();
+}
+
+void Cudnn::destroy_unused_streams() {
+  const std::lock_guard lock(opening_);
+  std::erase_if(streams_, [&](const auto& open) {
+    if (open.use_count() > 1 || !driver_->make_current(ordinal_)) return false;
+    fe::detail::destroy_handle(open->handle);
+    return true;
+  });
 }
 
 Result<std::shared_ptr<Cudnn>> Cudnn::open_planning(const std::string& properties, int sm) {
@@ -144,6 +170,8 @@ std::string Cudnn::key(const CudnnGraph& graph, const EngineChoice& choice) {
 }
 
 Result<std::shared_ptr<CudnnPlan>> Cudnn::plan(const CudnnGraph& graph, const EngineChoice& choice) {
+  // Here, where a program is bound and nothing waits: to destroy a handle may take until the device has nothing to do.
+  destroy_unused_streams();
   const std::string key = Cudnn::key(graph, choice) + choice.wanted;
   const std::lock_guard lock(planning_);
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
@@ -225,11 +253,10 @@ Result<void> CudnnCall::enqueue(const Enqueue& at) {
       return failure("cudnnBackendFinalize of the variant pack", status.get_message());
     }
   }
-  const std::lock_guard lock(cudnn_->using_handle());
-  const auto stream = reinterpret_cast<cudaStream_t>(at.stream);
-  if (const cudnnStatus_t status = fe::detail::set_stream(cudnn_->handle(), stream); status != CUDNN_STATUS_SUCCESS)
-    return failure("cudnnSetStream", fe::detail::get_error_string(status));
-  if (const cudnnStatus_t status = fe::detail::execute(cudnn_->handle(), built.descriptor(), pack_->descriptor.get_ptr());
+  if (!on_ || on_->stream != at.stream) {
+    SHEAF_ASSIGN(on_, cudnn_->on(at.stream));
+  }
+  if (const cudnnStatus_t status = fe::detail::execute(on_->handle, built.descriptor(), pack_->descriptor.get_ptr());
       status != CUDNN_STATUS_SUCCESS)
     return failure("cudnnBackendExecute",
                    std::string(fe::detail::get_error_string(status)) + " " + fe::detail::get_last_error_string_());

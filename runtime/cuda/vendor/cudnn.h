@@ -40,6 +40,14 @@ class CudnnPlan {
   virtual std::string unknown() const { return {}; }
 };
 
+/// A handle of cuDNN's that has one stream for as long as it lives. One handle for several streams would do harm: cudnnSetStream()
+/// makes the new stream wait for the old one, which another thread may be recording. Used by one thread at a time, as the
+/// stream is.
+struct CudnnStream {
+  Stream stream = nullptr;
+  cudnnContext* handle = nullptr;
+};
+
 class Cudnn {
  public:
   /// For `device` of the driver, which outlives it; that device is current on this thread afterwards. Errors: cuDNN is missing, is
@@ -64,17 +72,20 @@ class Cudnn {
   /// A graph and what its engines may do, without EngineChoice::wanted.
   static std::string key(const CudnnGraph& graph, const EngineChoice& choice);
 
-  /// Leaves the handle to the process (Library::abandon()).
+  /// Leaves the handles to the process (Library::abandon()).
   void abandon() { handle_ = nullptr; }
-  cudnnContext* handle() const { return handle_; }  ///< null when only planning
-  /// Held while the handle's stream is set and used.
-  std::mutex& using_handle() { return using_handle_; }
+  /// Makes plans and descriptors, and has no stream; null when only planning.
+  cudnnContext* handle() const { return handle_; }
+  /// The handle that enqueues into this stream. The first call makes it, which allocates; the device is current afterwards.
+  /// Once nobody holds it any more, a later plan() destroys it.
+  Result<std::shared_ptr<const CudnnStream>> on(Stream stream);
   /// "9.19.0"
   static std::string version();
 
  private:
   struct Device;
   Cudnn();
+  void destroy_unused_streams();
 
   Result<std::shared_ptr<CudnnPlan>> make(const CudnnGraph& graph, const EngineChoice& choice);
   /// As it was kept by an earlier process. An error: it wasn't, or cuDNN doesn't take it.
@@ -85,8 +96,9 @@ class Cudnn {
   int ordinal_ = 0;
   std::string machine_, no_engines_;
   std::unique_ptr<Device> device_;
-  std::mutex using_handle_, planning_;
+  std::mutex planning_, opening_;
   std::map<std::string, Result<std::shared_ptr<CudnnPlan>>> plans_;
+  std::vector<std::shared_ptr<const CudnnStream>> streams_;
 };
 
 /// A plan with its buffers, ready to be launched again and again. Used by one thread at a time.
@@ -97,12 +109,13 @@ class CudnnCall {
   CudnnCall(CudnnCall&&) noexcept;
   ~CudnnCall();
 
-  /// The device's context is current. Allocates only if the buffers have moved since the last call.
+  /// The device's context is current. Allocates only if the stream or the buffers aren't those of the last call.
   Result<void> enqueue(const Enqueue& at);
 
  private:
   struct Pack;
   std::shared_ptr<Cudnn> cudnn_;
+  std::shared_ptr<const CudnnStream> on_;  ///< of the last call
   std::shared_ptr<CudnnPlan> plan_;
   std::vector<void*> pointers_;                       ///< as cuDNN wants them
   std::vector<std::pair<size_t, MemoryRef>> places_;  ///< index among the pointers of its address

@@ -23,7 +23,6 @@ struct RnnFunctions {
   Error failure(const char* call, cudnnStatus_t status) const;
 
   decltype(::cudnnGetErrorString)* get_error_string = nullptr;
-  decltype(::cudnnSetStream)* set_stream = nullptr;
   decltype(::cudnnCreateTensorDescriptor)* create_tensor = nullptr;
   decltype(::cudnnDestroyTensorDescriptor)* destroy_tensor = nullptr;
   decltype(::cudnnSetTensorNdDescriptor)* set_tensor = nullptr;

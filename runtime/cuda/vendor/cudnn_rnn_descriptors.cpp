@@ -11,7 +11,6 @@ Result<RnnFunctions> open_functions() {
   RnnFunctions f;
   SHEAF_TRY(Symbols(library)
                 .require("cudnnGetErrorString", f.get_error_string)
-                .require("cudnnSetStream", f.set_stream)
                 .require("cudnnCreateTensorDescriptor", f.create_tensor)
                 .require("cudnnDestroyTensorDescriptor", f.destroy_tensor)
                 .require("cudnnSetTensorNdDescriptor", f.set_tensor)

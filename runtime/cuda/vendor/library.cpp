@@ -55,7 +55,7 @@ class NvidiaLibrary final : public Library {
     const PrepareOwn own = find_own_operation(op);
     const auto entry =
         std::find_if(std::begin(operations), std::end(operations), [&](const Entry& known) { return known.op == op; });
-    if (!own && entry == std::end(operations)) return Error("neither cuDNN nor cuBLASLt is used for it");
+    if (!own && entry == std::end(operations)) return Error("the CUDA backend has no library operation of this name");
     try {
       if (has_nothing_to_do(request)) return prepare_nothing(request, context_.planning());
       open_for(own ? nothing : entry->wants);

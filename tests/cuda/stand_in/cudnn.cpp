@@ -181,6 +181,8 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   const Lock lock(machine());
   const auto found = dnn().handles.find(handle, "cudnnSetStream");
   if (!found || !find_stream(reinterpret_cast<CUstream>(stream), "cudnnSetStream")) return CUDNN_STATUS_BAD_PARAM;
+  // The library makes the new stream wait for the old one, and dies if another thread is recording that.
+  if (found->stream && found->stream != stream) fault("cudnnSetStream: the handle has a stream already");
   return found->stream = stream, CUDNN_STATUS_SUCCESS;
 }
 
