@@ -146,7 +146,9 @@ void Binding::describe(const PlannedBinding& planned) {
   info_.parameter_bytes = store_->parameter_bytes();
   info_.derived_bytes = store_->derived_bytes();
   std::set<int> spaces;
-  for (LaneId lane : devices_->lanes()) {
+  const auto shown = shown_lanes(planned.schedule, *devices_);
+  info_.lanes.resize(shown.size());
+  for (LaneId lane : shown) {
     const int space = devices_->device(lane).memory_space();
     if (!spaces.insert(space).second) continue;
     info_.lanes[lane.index()].parameter_bytes = store_->parameter_bytes(space);

@@ -10,7 +10,7 @@ namespace sheaf {
 /// The first is small, so that sending begins early; the last limit applies to all that follow.
 inline constexpr size_t kBucketLimits[] = {size_t{1} << 20, size_t{25} << 20};
 
-/// Between processes, where each sum has an owner: a message costs little beyond its bytes, and nothing hides the last bucket.
+/// Between processes: a message costs little beyond its bytes, and nothing hides the last bucket.
 inline constexpr size_t kMessageBucketLimits[] = {size_t{1} << 20, size_t{4} << 20};
 
 /// Tensors of `sizes` bytes, in their order, in buckets: each is full once it holds its limit's bytes or more

@@ -18,7 +18,8 @@ class ExchangeSearch {
       const Instance& instance = program.instances[i];
       for (TensorId input : instance.inputs) ++readers_[program.root(input).tensor];
       if (!instance.step) continue;
-      if (instance.is<Instance::Copy>() && whole(instance)) copies_[instance.step].push_back(i);
+      const bool on_link = context.devices.messenger(instance.lane);  // it has its order there
+      if (instance.is<Instance::Copy>() && !on_link && whole(instance)) copies_[instance.step].push_back(i);
       const bool sums =
           instance.is<Instance::LibraryCall>() && adds_up(context.step(instance.step).op) && instance.inputs.size() > 1;
       if (sums) sums_[instance.step] = i;
@@ -95,7 +96,8 @@ class ExchangeSearch {
       const Device& device = context_.devices.device(lane);
       if (!device.info().asynchronous || device.info().kind != context_.devices.device(lanes[0]).info().kind) return false;
       for (LaneId other : context_.devices.lanes()) {
-        if (other != lane && context_.devices.device(other).memory_space() == device.memory_space()) return false;
+        const bool link = context_.devices.messenger(other);  // no operation among devices is on one
+        if (other != lane && !link && context_.devices.device(other).memory_space() == device.memory_space()) return false;
       }
     }
     return true;

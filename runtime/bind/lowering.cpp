@@ -56,6 +56,7 @@ class Lowering {
     Device& device = devices_.device(lane);
     program.threads = devices_.threads(lane);
     if (!devices_.here(lane)) return {};  // another process runs it
+    if (devices_.messenger(lane) && schedule_.lanes[lane].empty()) return {};
     program.asynchronous = device.info().asynchronous;
     program.loads_first = loads_first_;
     SHEAF_ASSIGN(program.queue, device.open_queue(program.threads, deadline));

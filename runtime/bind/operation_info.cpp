@@ -44,6 +44,15 @@ Op op_of(CollectiveRequest::Kind kind) {
   return Op::sum;
 }
 
+Cost cost_of(const Plan& plan, const Program& program, const OperationInfo& operation) {
+  if (operation.copied) return {0, static_cast<double>(*operation.copied), static_cast<double>(*operation.copied)};
+  const bool of_step = operation.step >= 0 && program.steps[static_cast<size_t>(operation.step)].op == operation.op;
+  Step inserted;
+  inserted.op = operation.op;
+  const Step& step = of_step ? program.steps[static_cast<size_t>(operation.step)] : inserted;
+  return operation_cost(plan, step, operation.input_specs, operation.output_specs);
+}
+
 std::vector<OperationInfo> describe_operations(const BoundProgram& bound, const Program& program, const DeviceSet& devices) {
   std::vector<OperationInfo> operations;
   operations.reserve(bound.instances.size());
@@ -60,6 +69,8 @@ std::vector<OperationInfo> describe_operations(const BoundProgram& bound, const 
     info.replica = instance.replica;
     info.lane = devices.name(instance.lane);
     describe_work(instance, info);
+    if (const auto* copy = instance.is<Instance::Copy>())
+      info.copied = copy->left_out ? 0 : copy->shape.rows * copy->shape.row_bytes;
     for (TensorId tensor : instance.inputs) {
       const Tensor& home = bound.home(tensor);
       info.inputs.push_back(bound.tensors[tensor].name);

@@ -1,8 +1,10 @@
 // A binding's description of its operations.
 #pragma once
 
+#include "runtime/cost/cost.h"
 #include "runtime/device/device.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,10 +29,14 @@ struct OperationInfo {
   std::vector<std::string> inputs, outputs;           ///< names of values, in step order
   std::vector<TensorSpec> input_specs, output_specs;  ///< of the same
   std::vector<bool> from_weights;                     ///< by input: made when weights are set, not at each run
+  std::optional<size_t> copied;                       ///< of a copy: bytes that it reads, and writes; 0 if it is left out
 };
 
 /// The op of a member of an operation among devices: OperationInfo::op.
 Op op_of(CollectiveRequest::Kind kind);
+
+/// Of an operation of `program`, or one that binding added. A copy costs what it copies, not the tensors that it is a part of.
+Cost cost_of(const Plan& plan, const Program& program, const OperationInfo& operation);
 
 /// One for each instance of `bound`, which is `program` expanded, in their order.
 std::vector<OperationInfo> describe_operations(const BoundProgram& bound, const Program& program, const DeviceSet& devices);

@@ -1,4 +1,4 @@
-// Decides, in a world, what the lanes for messages do and when. A lane does one thing after another: a message that comes too
+// Decides what the lanes for messages, and links, do and when. A lane does one thing after another: a message that comes too
 // late holds up everything after it; one that comes too early waits for its operands or takes memory.
 //
 // Parameters in shares are gathered ahead of their readers, as far as kGatheredAhead allows; otherwise the messages a step
@@ -113,17 +113,21 @@ class MessageOrder {
     }
   }
 
-  /// On each rank `gather`, which comes at `time`, is received after `before` was read, if that was earlier.
+  /// Whether `one`, of a gather, brings to `lane` what is elsewhere.
+  bool receives_for(LaneId lane, const Instance& one) const {
+    const DeviceSet& devices = context_.devices;
+    if (devices.world()) return one.is<Instance::Receive>() && devices.rank(one.lane) == devices.rank(lane);
+    return one.is<Instance::Copy>() && one.lane == devices.messenger_for(lane);
+  }
+
+  /// On each rank or device `gather`, which comes at `time`, is received after `before` was read, if that was earlier.
   void wait_for_readers(const Gather& gather, const Gather& before, int64_t time) {
     for (const TensorId whole : before.wholes) {
       std::map<LaneId, InstanceId> last;
       for (const InstanceId reader : readers_[whole]) last[instance(reader).lane] = reader;
       for (const auto& [lane, reader] : last) {
         if (context_.devices.messenger(lane) || time <= times_[reader]) continue;
-        const auto receives = [&](InstanceId one) {
-          return instance(one).is<Instance::Receive>() &&
-                 context_.devices.rank(instance(one).lane) == context_.devices.rank(lane);
-        };
+        const auto receives = [&](InstanceId one) { return receives_for(lane, instance(one)); };
         // What follows on its lane comes after it.
         const auto first = std::ranges::find_if(gather.instances, receives);
         if (first != gather.instances.end()) program_.instances[*first].after.push_back(reader);
@@ -223,7 +227,7 @@ class MessageOrder {
 }  // namespace
 
 Result<void> order_messages(BoundProgram& program, const BindContext& context) {
-  return context.devices.world() ? MessageOrder(program, context).run() : Result<void>();
+  return context.devices.has_messengers() ? MessageOrder(program, context).run() : Result<void>();
 }
 
 }  // namespace sheaf

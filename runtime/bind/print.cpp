@@ -53,7 +53,7 @@ class Printer {
     for (const BoundProgram::Update& update : bound_.updates)
       line("update " + name_of(update.variable) + " to " + name_of(update.value));
     if (planned_)
-      for (LaneId lane : devices_.lanes()) add_lane(lane);
+      for (LaneId lane : shown_lanes(planned_->schedule, devices_)) add_lane(lane);
     return std::move(text_);
   }
 

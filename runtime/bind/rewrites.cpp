@@ -7,7 +7,7 @@ namespace {
 constexpr Rewrite kRewrites[] = {
     // Rewrites that move instances come first: rewrites that place values ask which instance comes after which.
     //
-    // Only between processes, where the next three find nothing to do.
+    // Between processes the next three find nothing to do; between the GPUs of one, nothing of what links do.
     {"order-messages", order_messages},
     // Before buckets, because it depends on who reads what: a transfer of several inputs, or a bucket, would tie updates to
     // each other.

@@ -145,6 +145,12 @@ class Scheduling {
 
 }  // namespace
 
+IdRange<LaneId> shown_lanes(const Schedule& schedule, const DeviceSet& devices) {
+  size_t count = schedule.lanes.size();
+  while (devices.messenger(LaneId(count - 1)) && schedule.lanes[LaneId(count - 1)].empty()) --count;
+  return IdRange<LaneId>(count);
+}
+
 bool guardable(const BoundProgram& program, const Instance& instance, const DeviceSet& devices) {
   if (const Instance::Call* call = instance.call()) return !call->executable || call->executable->guardable();
   const auto space = [&](LaneId lane) { return devices.device(lane).memory_space(); };

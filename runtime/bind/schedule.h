@@ -30,6 +30,9 @@ struct Schedule {
   IdVector<LaneId, size_t> first_part;  ///< of a run in two parts: how many of the lane's instances are in the first
 };
 
+/// The lanes that reports show: all but those at the end, lanes for messages and links, that have nothing to do.
+IdRange<LaneId> shown_lanes(const Schedule& schedule, const DeviceSet& devices);
+
 /// The instances of the first part of a run: all that its outputs need.
 IdVector<InstanceId, bool> first_part(const BoundProgram& program, size_t outputs);
 

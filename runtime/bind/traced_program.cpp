@@ -9,15 +9,6 @@
 namespace sheaf {
 namespace {
 
-Cost cost_of(const Plan& plan, const Program& program, const OperationInfo& operation) {
-  if (operation.op == Op::print) return {};
-  const bool of_step = operation.step >= 0 && program.steps[static_cast<size_t>(operation.step)].op == operation.op;
-  Step inserted;
-  inserted.op = operation.op;  // what binding adds
-  const Step& step = of_step ? program.steps[static_cast<size_t>(operation.step)] : inserted;
-  return operation_cost(plan, step, operation.input_specs, operation.output_specs);
-}
-
 std::string implementation_of(const Plan& plan, const OperationInfo& operation) {
   const Kernel* kernel = operation.op == Op::kernel ? find_kernel(plan, operation.kernel) : nullptr;
   return kernel ? kernel->name + ": " + kernel->description : operation.implementation;
@@ -33,7 +24,9 @@ std::string name_of(const Program& program, const OperationInfo& operation) {
 
 TracedProgram traced_program(const Plan& plan, const Program& program, int64_t batch, const DeviceSet& devices,
                              const BindingInfo& info, Executor& executor, const DeviceDescriptions& described) {
-  TracedProgram traced{plan.name, std::string(name_of(plan, program)), batch, {}, {}, described.source};
+  std::vector<const DeviceInfo*> all;
+  for (LaneId l : devices.lanes()) all.push_back(&devices.device(l).info());
+  TracedProgram traced{plan.name, std::string(name_of(plan, program)), batch, {}, {}, described.source_for(all)};
   // By operation: the one that is timed with it, the first of its launch. Those of other ranks have none.
   std::vector<std::optional<int>> timed(info.operations.size());
   int busy_threads = 0;  // devices on the host's cores share its memory's bandwidth
@@ -41,7 +34,7 @@ TracedProgram traced_program(const Plan& plan, const Program& program, int64_t b
     const bool on_host = devices.device(l).info().uses_host_cores;
     if (on_host && !executor.lane(l).operations.empty()) busy_threads += devices.threads(l);
   }
-  for (LaneId l : devices.lanes()) {
+  for (LaneId l : IdRange<LaneId>(info.lanes.size())) {
     const LaneProgram& work = executor.lane(l);
     const DeviceInfo& device = devices.device(l).info();
     const int threads = devices.threads(l), busy = device.uses_host_cores ? busy_threads : threads;

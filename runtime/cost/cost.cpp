@@ -23,10 +23,6 @@ double kernel_flops(const Plan& plan, const Step& step, std::span<const TensorSp
 
 }  // namespace
 
-Cost copy_cost(const TensorSpec& from, const TensorSpec& to) {
-  return {0, static_cast<double>(from.bytes), static_cast<double>(to.bytes)};
-}
-
 Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSpec> inputs,
                     std::span<const TensorSpec> outputs) {
   const Op op = step.op;

@@ -41,7 +41,4 @@ DType multiplied(Op op, std::span<const TensorSpec> inputs);
 /// channel is a group of its own. 0 for other operations.
 int64_t channels_of(Op op, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs);
 
-/// The cost of a reorder or copy: its bytes read and written.
-Cost copy_cost(const TensorSpec& from, const TensorSpec& to);
-
 }  // namespace sheaf

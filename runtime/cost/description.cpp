@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace sheaf {
 namespace {
@@ -93,6 +94,14 @@ double rate_of(const DeviceDescription& device, Op op, DType dtype) {
   return known == device.bf16_operations.end() ? f32 * device.bf16_flops_per_second / device.flops_per_second : known->second;
 }
 
+/// The data sheet that `of` goes by; null: none.
+const DeviceDescription* sheet_of(const DeviceDescriptions& of, const DeviceInfo& device) {
+  const auto kind = of.kinds.find(device.kind);
+  const bool known = kind != of.kinds.end() && kind->second.known;
+  const auto sheet = known || !device.planned.empty() ? of.sheets.end() : of.sheets.find(device.model);
+  return sheet == of.sheets.end() ? nullptr : &sheet->second;
+}
+
 }  // namespace
 
 DeviceDescriptions guessed_devices(const std::string& model) {
@@ -101,6 +110,10 @@ DeviceDescriptions guessed_devices(const std::string& model) {
   for (const DeviceBackend* backend : backends()) {
     if (!backend->describe) continue;
     const auto models = backend->models ? backend->models() : std::vector<std::string>{};
+    for (const std::string& key : models) {
+      DeviceDescription sheet = backend->describe(key);
+      devices.sheets.emplace(sheet.model, std::move(sheet));
+    }
     const bool has = std::find(models.begin(), models.end(), model) != models.end();
     const auto& described = devices.kinds[std::string(backend->name)] = backend->describe(has ? model : "");
     if (has) devices.source = "the data sheet of an " + described.model + " and what is assumed with it (docs/estimate.md)";
@@ -110,8 +123,18 @@ DeviceDescriptions guessed_devices(const std::string& model) {
 
 const DeviceDescription& DeviceDescriptions::of(const DeviceInfo& device) const {
   static const DeviceDescription unknown;
+  if (const DeviceDescription* sheet = sheet_of(*this, device)) return *sheet;
   const auto found = kinds.find(device.kind);
   return found == kinds.end() ? unknown : found->second;
+}
+
+std::string DeviceDescriptions::source_for(const std::vector<const DeviceInfo*>& devices) const {
+  std::set<std::string> models;
+  for (const DeviceInfo* device : devices)
+    if (sheet_of(*this, *device)) models.insert(device->model);
+  std::string text = source;
+  for (const std::string& model : models) text += "; the data sheet of an " + model + " (docs/estimate.md)";
+  return text;
 }
 
 Result<DeviceDescriptions> read_devices(const std::string& file, const std::string& model) {

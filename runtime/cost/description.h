@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace sheaf {
 
@@ -17,10 +18,13 @@ inline constexpr int64_t kManyChannels = 64, kFewChannels = 8;
 
 struct DeviceDescriptions {
   std::string source;  ///< where the figures come from: "FILE", "a guess from the CPU's model"
-  std::map<std::string, DeviceDescription, std::less<>> kinds;  ///< by backend's name
+  std::map<std::string, DeviceDescription, std::less<>> kinds;   ///< by backend's name
+  std::map<std::string, DeviceDescription, std::less<>> sheets;  ///< data sheets, by DeviceInfo::model
 
-  /// All zeros if nothing is known.
+  /// Of a device that is here, whose kind isn't known otherwise, its data sheet. All zeros if nothing is known.
   const DeviceDescription& of(const DeviceInfo& device) const;
+  /// Where the figures of all these come from.
+  std::string source_for(const std::vector<const DeviceInfo*>& devices) const;
 };
 
 /// What backends know without measuring (DeviceBackend::describe): a vector width and core count, usual bandwidths.

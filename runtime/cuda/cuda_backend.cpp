@@ -46,7 +46,7 @@ std::vector<std::string> models() {
   return keys;
 }
 
-/// Without a model, of any graphics card: what a trace measures itself by where nothing better is known.
+/// Without a model, of any graphics card: what a trace measures itself by if the driver's name for it is in no data sheet.
 DeviceDescription describe_gpu(const std::string& model) {
   if (const cuda::GpuModel* known = cuda::find_gpu_model(model)) return cuda::describe_gpu_model(*known);
   DeviceDescription gpu;

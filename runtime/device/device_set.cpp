@@ -27,6 +27,10 @@ DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<D
     names_ = {"host"};
     names_.insert(names_.end(), entry_names_.begin(), entry_names_.end());
   }
+  world() ? add_links_of_ranks() : add_links_of_devices();
+}
+
+void DeviceSet::add_links_of_ranks() {
   const auto ranks = static_cast<int>(messengers_.size());
   for (int rank = 0; rank < ranks; ++rank) names_.push_back(std::to_string(rank) + "/messages");
   for (int rank = 0; rank < ranks; ++rank) {
@@ -38,10 +42,30 @@ DeviceSet::DeviceSet(std::shared_ptr<Device> host, std::vector<std::shared_ptr<D
   }
 }
 
+void DeviceSet::add_links_of_devices() {
+  std::vector<int> linked;  // memory spaces
+  std::vector<std::string> names;
+  std::vector<std::shared_ptr<Device>> links;
+  for (size_t k = 0; k < entries_.size(); ++k) {
+    const DeviceInfo& info = entries_[k]->info();
+    if (info.shares_host_memory || !info.asynchronous || std::ranges::count(linked, entries_[k]->memory_space())) continue;
+    linked.push_back(entries_[k]->memory_space());
+    links.push_back(entries_[k]);
+    names.push_back(entry_names_[k] + "/link");
+  }
+  if (links.size() < 2) return;
+  messengers_ = std::move(links);
+  names_.insert(names_.end(), names.begin(), names.end());
+}
+
 LaneId DeviceSet::messenger_for(LaneId lane) const {
   for (size_t i = 0; i < messengers_.size(); ++i)
     if (messengers_[i]->memory_space() == device(lane).memory_space()) return LaneId(entries_.size() + 1 + i);
   return lane;
+}
+
+bool DeviceSet::together(LaneId a, LaneId b) const {
+  return world() ? rank(a) == rank(b) : device(a).memory_space() == device(b).memory_space();
 }
 
 LaneId DeviceSet::link(int rank) const {

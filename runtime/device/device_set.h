@@ -22,6 +22,8 @@ inline constexpr LaneId kHostLane{0};
 /// lane for messages works in its host's memory; if a rank has an entry with a memory of its own, the first such entry gets a second
 /// lane, after those, which takes what comes and goes between the two memories: the rank's link. With a direct transport, it also sends
 /// and receives what is between memories of ranks' entries.
+/// In one process, each of several asynchronous entries with memories of their own gets a second lane, its link, which takes what
+/// a training step adds up and hands round between these memories while the first lane computes.
 class DeviceSet {
  public:
   /// `host` runs host steps with `threads` threads; those of `entries` that run on its cores divide them (each gets
@@ -48,15 +50,19 @@ class DeviceSet {
   }
   Device& host() const { return *host_; }
   /// The world whose processes have the devices; null: this process has all of them.
-  World* world() const { return messengers_.empty() ? nullptr : entries_[0]->member()->world.get(); }
+  World* world() const { return host_->member() ? host_->member()->world.get() : nullptr; }
   /// The lane for the messages of `rank`, in a world.
   LaneId message_lane(int rank) const { return LaneId(entries_.size() + 1 + static_cast<size_t>(rank)); }
   /// A lane for messages, or a link.
   bool messenger(LaneId lane) const { return lane.index() > entries_.size(); }
-  /// In a world: the lane that works, for `lane`, on what comes from other ranks or goes to them, in the same memory: a lane for
+  bool has_messengers() const { return !messengers_.empty(); }
+  /// The lane that works, for `lane`, on what comes from other ranks, or along links, or goes there, in the same memory: a lane for
   /// messages, a link, or, if that memory has neither, `lane` itself.
   LaneId messenger_for(LaneId lane) const;
-  /// The link of `rank`, which has an entry with a memory of its own.
+  /// Whether what one lane makes costs the other nothing to have, or a copy of the rank's own: lanes of one rank, or, in one
+  /// process, of one memory.
+  bool together(LaneId a, LaneId b) const;
+  /// In a world: the link of `rank`, which has an entry with a memory of its own.
   LaneId link(int rank) const;
   /// In a world: how messages go between memories of ranks' entries.
   const Transport& transport() const { return transport_; }
@@ -82,11 +88,14 @@ class DeviceSet {
   Result<std::vector<int>> region_entries(const Region& region) const;
 
  private:
+  void add_links_of_ranks();
+  void add_links_of_devices();
+
   std::shared_ptr<Device> host_;
   std::vector<std::shared_ptr<Device>> entries_;
   IdVector<LaneId, std::string> names_;
   std::vector<std::string> entry_names_;             ///< by entry; in host-only mode one
-  std::vector<std::shared_ptr<Device>> messengers_;  ///< of the lanes behind the entries'; without a world none
+  std::vector<std::shared_ptr<Device>> messengers_;  ///< of the lanes behind the entries'
   Transport transport_;
   int host_threads_;
   int lane_threads_;

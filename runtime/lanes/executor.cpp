@@ -110,7 +110,7 @@ bool Executor::run(const PrintSink* sink, std::span<const LaneTimes> times, RunP
   prepare(sink, ahead);
   for (LaneId id : lanes_.ids()) {
     Lane& lane = *lanes_[id];
-    lane.times = times.empty() ? LaneTimes{} : times[id.index()];
+    lane.times = id.index() < times.size() ? times[id.index()] : LaneTimes{};
     lane.begin = part == RunPart::second ? lane.program.first_part : 0;
     lane.end = part == RunPart::first ? lane.program.first_part : static_cast<uint32_t>(lane.program.operations.size());
   }

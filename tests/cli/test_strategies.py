@@ -3,7 +3,7 @@ import json
 import math
 import unittest
 
-from program import MODELS, execute, long, must, sheaf
+from program import MODELS, ProgramTest, execute, long, must, sheaf
 from tensors import read_safetensors
 from test_verify import signed
 from training import TRAIN, TrainTest
@@ -161,7 +161,7 @@ class Strategies(TrainTest):
                                            ("fully_sharded", shares(state), shares(weights))):
             with self.subTest(strategy):
                 told = json.loads(must(sheaf("estimate", self.plans[strategy], "--devices", "cuda:0-3", "--batch", 8, "--json")).out)
-                lasting = [device["lasting"] for device in told["devices"] if device["device"].startswith("cuda")]
+                lasting = [device["lasting"] for device in told["devices"] if device["device"] in ("cuda:0", "cuda:1", "cuda:2", "cuda:3")]
                 self.assertEqual([device["optimizer"] for device in lasting], kept)
                 self.assertEqual([device["parameters"] for device in lasting], [parameters[0] + buffers, *parameters[1:]])
 
@@ -182,6 +182,57 @@ class Strategies(TrainTest):
         done = must(sheaf("compile", model, "-o", self.path("x.plan"), "--strategy", "replicated"))
         self.assertIn("warning: ", done.err)
         self.assertIn("no parameter is used only by the replicas", done.err)
+
+
+class Links(ProgramTest):
+    """What the links of two GPUs do while these compute, as bound; the GPUs are absent."""
+
+    def bound(self, strategy, devices, *more):
+        plan = self.dir / f"{strategy}.plan"
+        if not plan.exists():
+            must(sheaf("compile", MODELS / "resnet18_w8.json", "-o", plan, "--strategy", strategy))
+        return must(sheaf("dump", plan, "--format", "bound", "--program", "train", "--devices", devices, "--batch", 8, *more)).out.splitlines()
+
+    def test_sums_are_made_on_links(self):
+        lines = [line for line in self.bound("replicated", "cuda:0,cuda:1") if line.startswith("#")]
+        sums = {gpu: [line.split(" of ")[1].split(" ")[0] for line in lines if f" on cuda:{gpu}/link" in line and "all_reduce of" in line and "left out" not in line and ": copy" not in line]
+                for gpu in (0, 1)}
+        self.assertGreater(len(sums[0]), 1, "buckets")
+        self.assertEqual(sums[0], sums[1], "either owns half of each bucket")
+        made = [line for line in lines if "all_reduce of" in line and "placeable" in line]
+        self.assertTrue(any("placeable, left out" in line for line in made), "gradients are made in their places of the bucket")
+        self.assertFalse([line for line in lines if ": gather (" in line], "no collective of the first lanes brings gradients")
+
+    def test_parameters_are_gathered_on_links(self):
+        for strategy in ("sharded", "fully_sharded"):
+            lines = self.bound(strategy, "cuda:0,cuda:1")
+            for op in ("reduce_scatter", "all_gather"):
+                moved = [line for line in lines if line.startswith("#") and f": {op} of" in line and "left out" not in line]
+                self.assertTrue(moved and all("/link" in line for line in moved), (strategy, op))
+
+    def test_links_without_work_are_not_shown(self):
+        for strategy, devices in (("data_parallel", "cuda:0,cuda:1"), ("replicated", "cuda:0"), ("replicated", "cuda:0,cuda:0")):
+            with self.subTest(strategy=strategy, devices=devices):
+                self.assertFalse([line for line in self.bound(strategy, devices) if "/link" in line])
+        told = json.loads(must(sheaf("estimate", self.dir / "data_parallel.plan", "--devices", "cuda:0,cuda:1", "--batch", 8, "--json")).out)
+        self.assertEqual([device["device"] for device in told["devices"]], ["host", "cuda:0", "cuda:1"])
+
+    @long
+    def test_a_slow_link_is_hidden(self):
+        """In the time of the lanes as bound: where links take a third of a step or more, it is longer than without them by at most a fifth of what they take."""
+        for strategy in ("replicated", "sharded", "fully_sharded"):
+            with self.subTest(strategy):
+                plan = self.dir / f"{strategy}.plan"
+                must(sheaf("compile", MODELS / "resnet18.json", "-o", plan, "--strategy", strategy))
+                took = {}
+                for rate in (12e9, 1e18):
+                    describe = self.write("machine.json", json.dumps({"sheaf_devices": "1.0", "cuda": {
+                        "flops_per_second": 2e13, "bytes_per_second": 1e12, "copy_bytes_per_second": rate, "seconds_per_operation": 2e-6, "seconds_per_wait": 1e-6}}))
+                    took[rate] = json.loads(must(sheaf("estimate", plan, "--devices", "cuda:0,cuda:1", "--batch", 256, "--describe", describe, "--json")).out)
+                copied = max(device["seconds"]["communication"] for device in took[12e9]["devices"] if "link" in device["device"])
+                exposed = took[12e9]["time"]["step_seconds"] - took[1e18]["time"]["step_seconds"]
+                self.assertGreater(copied, 4 * 11e6 / 12e9, "the gradients' bytes at least")
+                self.assertLess(exposed, 0.2 * copied)
 
 
 class Shards(TrainTest):

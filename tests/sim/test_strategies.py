@@ -30,7 +30,7 @@ class EqualBits(ProgramTest):
         plans = {strategy: self.dir / f"{strategy}.plan" for strategy in STRATEGIES}
         for strategy, plan in plans.items():
             must(sheaf("compile", model, "-o", plan, "--strategy", strategy))
-        for shards, lists in ((4, ("cuda:0", "cuda:0,cuda:1")), (2, ("cuda:0,cuda:1",))):
+        for shards, lists in ((4, ("cuda:0", "cuda:0,cuda:1", "cuda:0-2", "cuda:1,cuda:0,cuda:1", "cuda:0-3")), (2, ("cuda:0,cuda:1",))):
             first = self.trained(plans["data_parallel"], "cuda:0", shards)
             for devices in lists:
                 for strategy, plan in plans.items():

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 namespace sheaf {
 namespace {
@@ -49,15 +50,8 @@ void add_costs(const Plan& plan, const Program& program, const BoundProgram& bou
   for (InstanceId i : bound.instances.ids()) {
     const OperationInfo& info = estimate.operations[i.index()];
     const Instance& instance = bound.instances[i];
-    Cost cost;
-    if (!instance.left_out()) {
-      // An operation that binding inserts is not a step of the program, or does something other than its step.
-      Step inserted;
-      inserted.op = info.op;
-      const bool own = info.step < 0 || program.steps[index_of(info.step)].op != info.op;
-      cost = operation_cost(plan, own ? inserted : program.steps[index_of(info.step)], info.input_specs, info.output_specs);
-      if (instance.call()) cost.read_bytes += bytes_again_of(instance.call()->executable.get());
-    }
+    Cost cost = cost_of(plan, program, info);
+    if (instance.call()) cost.read_bytes += bytes_again_of(instance.call()->executable.get());
     estimate.costs.push_back(cost);
     estimate.cost += cost;
     if (instance.left_out() || instance.is<Instance::Print>()) continue;
@@ -96,6 +90,7 @@ void add_assumptions(const DeviceSet& devices, Estimate& estimate) {
 std::vector<PlannedDevice> planned_devices(const DeviceSet& devices) {
   std::vector<PlannedDevice> planned;
   for (LaneId lane : devices.lanes()) {
+    if (devices.messenger(lane)) continue;  // of an entry that is among them
     if (const std::string& why = devices.device(lane).info().planned; !why.empty())
       planned.push_back({devices.name(lane), why});
   }
@@ -119,7 +114,9 @@ Result<Estimate> estimate_planned(const Plan& plan, const Program& program, cons
   result.list = list;
   result.batch = batch;
   result.shards = devices.shards();
-  result.description = description.source;
+  std::vector<const DeviceInfo*> all;
+  for (LaneId lane : devices.lanes()) all.push_back(&devices.device(lane).info());
+  result.description = description.source_for(all);
   result.operations = describe_operations(bound, program, devices);
   result.memory = memory_profile(planned.binding, result.operations, program, devices);
   result.parameter_bytes = planned.store->parameter_bytes();
@@ -130,6 +127,9 @@ Result<Estimate> estimate_planned(const Plan& plan, const Program& program, cons
   for (const int launches : planned_launches(planned.binding, plan, program, devices)) result.launches.push_back(launches);
   add_memory(plan, planned, program, devices, result);
   add_times(plan, planned.binding, devices, description, options.other_threads, result);
+  const size_t shown = shown_lanes(planned.binding.schedule, devices).size();
+  result.devices.resize(shown);
+  result.memory.resize(shown);
   SHEAF_TRY(add_movements(plan, program, result));
   return result;
 }

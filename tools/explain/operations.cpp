@@ -45,7 +45,8 @@ Result<BoundPlan> bind_plan(const Plan& plan, const Program& program, const Expl
   return bound;
 }
 
-ExplainedOperation explained(const Plan& plan, const Step& step, const OperationInfo& info, bool host_only) {
+ExplainedOperation explained(const Plan& plan, const Program& program, const Step& step, const OperationInfo& info,
+                             bool host_only) {
   ExplainedOperation operation;
   operation.op = info.op == Op::reorder || info.op == Op::check_finite || info.implementation != "copy" ? info.op : Op::copy;
   operation.devices = {info.lane};
@@ -62,16 +63,7 @@ ExplainedOperation explained(const Plan& plan, const Step& step, const Operation
                                 info.input_specs[i], info.from_weights[i]});
   for (size_t i = 0; i < info.outputs.size(); ++i)
     operation.outputs.push_back({"y" + (i ? std::to_string(i) : ""), info.outputs[i], info.output_specs[i], false});
-  if (operation.op == Op::reorder || operation.op == Op::copy) {
-    // A copy may involve a part of either side: from a chunk of the whole, or into one.
-    const size_t bytes = std::min(info.input_specs[0].bytes, info.output_specs[0].bytes);
-    operation.cost = operation.op == Op::copy ? Cost{0, static_cast<double>(bytes), static_cast<double>(bytes)}
-                                              : copy_cost(info.input_specs[0], info.output_specs[0]);
-  } else if (info.op != Op::check_finite && info.implementation != "in place") {
-    Step inserted;
-    inserted.op = info.op;
-    operation.cost = operation_cost(plan, info.op == step.op ? step : inserted, info.input_specs, info.output_specs);
-  }
+  operation.cost = cost_of(plan, program, info);
   return operation;
 }
 
@@ -121,7 +113,7 @@ Result<std::vector<PlannedDevice>> add_operations(const Plan& plan, const Explai
     for (int s : info.steps.empty() ? own : info.steps) {
       const Step& step = program.steps[static_cast<size_t>(s)];
       std::vector<ExplainedOperation>& operations = by_step[&step];
-      ExplainedOperation operation = explained(plan, step, info, host_only);
+      ExplainedOperation operation = explained(plan, program, step, info, host_only);
       const auto known = std::find_if(operations.begin(), operations.end(),
                                       [&](const ExplainedOperation& other) { return alike(other, operation); });
       if (known == operations.end()) {

@@ -30,6 +30,11 @@ Spot Movements::who_copies(Spot spot, LaneId other) const {
   return spot;
 }
 
+Spot Movements::copier(Spot to, LaneId by, LaneId from) const {
+  if (by) to.lane = by;
+  return who_copies(to, from);
+}
+
 Result<TensorId> Movements::constant_moved(TensorId tensor, const std::string& name, const Spot& spot) {
   VariableStore& store = builder_.store();
   Device& device = builder_.device(spot.lane);
@@ -45,7 +50,7 @@ Result<TensorId> Movements::constant_moved(TensorId tensor, const std::string& n
   return builder_.add(spec, name, spot.lane, Tensor::Stored{ref.node});
 }
 
-Result<TensorId> Movements::moved(TensorId tensor, const std::string& name, StepId step, const Spot& spot) {
+Result<TensorId> Movements::moved(TensorId tensor, const std::string& name, StepId step, const Spot& spot, LaneId by) {
   const LaneId lane = builder_.tensor(tensor).lane;
   Device& device = builder_.device(spot.lane);
   const bool constant = builder_.is_constant(tensor);
@@ -62,7 +67,7 @@ Result<TensorId> Movements::moved(TensorId tensor, const std::string& name, Step
   if (crosses(sent, spot.lane)) return messages_.sent(sent, name, step, spot);
   const TensorSpec spec = builder_.spec(sent);
   const TensorId copy = builder_.add(spec, name, spot.lane);
-  const InstanceId id = builder_.add(Instance::Copy{{spec.bytes, 1, 0, 0}}, step, who_copies(spot, lane), {sent}, {copy});
+  const InstanceId id = builder_.add(Instance::Copy{{spec.bytes, 1, 0, 0}}, step, copier(spot, by, lane), {sent}, {copy});
   variables_.note_copy(sent, copy, id);
   return copy;
 }

@@ -19,11 +19,13 @@ Result<std::vector<Spot>> OwnersSums::sources(const Step& step) const {
 
 Result<bool> OwnersSums::takes(StepId id) const {
   const DeviceSet& devices = builder_.devices();
-  if (!devices.world()) return false;
+  if (!devices.has_messengers()) return false;
   SHEAF_ASSIGN(const auto from, sources(builder_.step(id)));
   SHEAF_ASSIGN(const auto to, replicas_.spots(builder_.step(id)));
-  const auto elsewhere = [&](const Spot& spot) { return devices.rank(spot.lane) != devices.rank(from.front().lane); };
-  return std::any_of(from.begin(), from.end(), elsewhere) || std::any_of(to.begin(), to.end(), elsewhere);
+  const auto elsewhere = [&](const Spot& spot) { return !devices.together(spot.lane, from.front().lane); };
+  const auto linked = [&](const Spot& spot) { return devices.world() || devices.messenger_for(spot.lane) != spot.lane; };
+  return (std::ranges::any_of(from, elsewhere) || std::ranges::any_of(to, elsewhere)) && std::ranges::all_of(from, linked) &&
+         std::ranges::all_of(to, linked);
 }
 
 Result<void> OwnersSums::add(StepId id) {
@@ -46,8 +48,9 @@ Result<void> OwnersSums::add(StepId id) {
   bytes_ = member.offset + format.bytes;
   open_.push_back(std::move(member));
   pending_.insert(step.outputs[0]);
-  const bool full = bytes_ >= kMessageBucketLimits[std::min(made_, std::size(kMessageBucketLimits) - 1)];
-  return full ? make_all() : Result<void>();
+  const std::span<const size_t> limits =
+      builder_.devices().world() ? std::span(kMessageBucketLimits) : std::span(kBucketLimits);
+  return bytes_ >= limits[std::min(made_, limits.size() - 1)] ? make_all() : Result<void>();
 }
 
 Result<void> OwnersSums::make_inputs(const Step& step) {
@@ -60,12 +63,14 @@ std::vector<TensorId> OwnersSums::side_by_side(const std::vector<Spot>& sources,
   std::vector<TensorId> made;
   for (size_t s = 0; s < sources.size(); ++s) {
     const TensorId whole = builder_.add(bucket, name, sources[s].lane);
+    Spot filler = sources[s];  // where the replica's lane would come to it only after what it computes next
+    filler.lane = builder_.devices().messenger_for(filler.lane);
     for (const Member& member : open_) {
       Instance::Copy copy{{builder_.spec(member.parts[s]).bytes, 1, 0, 0}, 0, member.offset};
       copy.placeable = true;  // it is made there
-      builder_.add(copy, member.step, sources[s], {member.parts[s]}, {whole});
+      builder_.add(copy, member.step, filler, {member.parts[s]}, {whole});
     }
-    fill_gaps(whole, sources[s]);
+    fill_gaps(whole, filler);
     made.push_back(whole);
   }
   return made;
@@ -85,9 +90,9 @@ void OwnersSums::fill_gaps(TensorId whole, const Spot& spot) {
 
 std::vector<OwnersSums::Owner> OwnersSums::owners(const std::vector<Spot>& targets, int64_t elements, size_t size) const {
   const DeviceSet& devices = builder_.devices();
-  std::vector<Owner> owners;  // targets come by rank
+  std::vector<Owner> owners;
   for (const Spot& spot : targets) {
-    if (!owners.empty() && devices.rank(owners.back().spot.lane) == devices.rank(spot.lane)) continue;
+    if (owner_for(spot, owners) != owners.end()) continue;
     Owner owner;
     owner.spot = owner.messages = spot;
     owner.messages.lane = devices.messenger_for(spot.lane);
@@ -129,7 +134,7 @@ Result<void> OwnersSums::gather(std::vector<Owner>& owners, const TensorSpec& bu
     if (from.run.count == 0) continue;
     for (const Owner& to : owners) {
       const std::string name = builder_.tensor(from.sum).name;
-      SHEAF_ASSIGN(const auto part, movement_.moved(from.sum, name, id, to.spot));
+      SHEAF_ASSIGN(const auto part, movement_.moved(from.sum, name, id, to.spot, to.messages.lane));
       Instance::Copy copy{{builder_.spec(part).bytes, 1, 0, 0}, 0, static_cast<size_t>(from.run.begin) * size};
       copy.placeable = true;
       builder_.add(copy, id, to.messages, {part}, {to.whole});
@@ -158,7 +163,7 @@ Result<void> OwnersSums::make_all() {
       const std::string name = builder_.tensor(summands[s]).name;
       const TensorId mine =
           builder_.add_view(summands[s], static_cast<size_t>(each[o].run.begin) * size, run, name, from[s].lane);
-      SHEAF_ASSIGN(const auto local, movement_.moved(mine, name, id, each[o].spot));
+      SHEAF_ASSIGN(const auto local, movement_.moved(mine, name, id, each[o].spot, each[o].messages.lane));
       messages_.receive_after(local, summed);
       parts[o].push_back(local);
     }
@@ -166,12 +171,10 @@ Result<void> OwnersSums::make_all() {
   for (size_t o = 0; o < each.size(); ++o)
     if (each[o].run.count > 0) SHEAF_TRY(add_up(each[o], std::move(parts[o])));
   SHEAF_TRY(gather(each, bucket));
-  const DeviceSet& devices = builder_.devices();
   for (const Member& member : open_) {
     const ValueId result(builder_.step(member.step).outputs[0]);
     for (const Spot& spot : to) {
-      const auto owner = std::find_if(each.begin(), each.end(),
-                                      [&](const Owner& one) { return devices.rank(one.spot.lane) == devices.rank(spot.lane); });
+      const auto owner = owner_for(spot, each);
       const std::string& name = builder_.name(result);
       const bool here = builder_.same_memory(owner->spot.lane, spot.lane);
       TensorId sum = builder_.add_view(owner->whole, member.offset, builder_.spec(member.parts[0]), name,

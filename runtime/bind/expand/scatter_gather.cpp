@@ -53,7 +53,8 @@ Result<void> Movements::scatter(StepId id) {
   return {};
 }
 
-TensorId Movements::add_chunk(StepId id, TensorId plain, size_t dim, size_t first, const TensorSpec& spec, const Spot& to) {
+TensorId Movements::add_chunk(StepId id, TensorId plain, size_t dim, size_t first, const TensorSpec& spec, const Spot& to,
+                              LaneId by) {
   const std::string& name = builder_.name(ValueId(builder_.step(id).outputs[0]));
   if (spec.bytes == 0) return builder_.add(spec, name, to.lane);
   const Split split = split_at(builder_.spec(plain), dim);
@@ -68,7 +69,7 @@ TensorId Movements::add_chunk(StepId id, TensorId plain, size_t dim, size_t firs
     return messages_.sent(add_chunk(id, plain, dim, first, spec, source), name, id, to);
   }
   const TensorId chunk = builder_.add(spec, name, to.lane);
-  builder_.add(Instance::Copy{{run, split.outer, split.along * split.inner_bytes, run}, offset}, id, who_copies(to, lane),
+  builder_.add(Instance::Copy{{run, split.outer, split.along * split.inner_bytes, run}, offset}, id, copier(to, by, lane),
                {plain}, {chunk});
   return chunk;
 }

@@ -4,12 +4,12 @@
 
 namespace sheaf {
 
-TensorId Movements::add_run(StepId id, TensorId whole, ValueId result, const Spot& to) {
+TensorId Movements::add_run(StepId id, TensorId whole, ValueId result, const Spot& to, LaneId by) {
   const DType dtype = builder_.spec(whole).dtype;
   const Run run = replicas_.run(result, to);
   const TensorSpec flat = plain_tensor(dtype, {element_count(builder_.spec(whole))});
   const TensorId elements = builder_.add_view(whole, 0, flat, builder_.tensor(whole).name, builder_.tensor(whole).lane);
-  return add_chunk(id, elements, 0, static_cast<size_t>(run.begin), plain_tensor(dtype, {run.count}), to);
+  return add_chunk(id, elements, 0, static_cast<size_t>(run.begin), plain_tensor(dtype, {run.count}), to, by);
 }
 
 Result<void> Movements::shard(StepId id) {
@@ -25,8 +25,7 @@ Result<void> Movements::shard(StepId id) {
 }
 
 Spot Training::messenger(Spot spot) const {
-  const DeviceSet& devices = builder_.devices();
-  if (devices.world()) spot.lane = devices.messenger_for(spot.lane);
+  spot.lane = builder_.devices().messenger_for(spot.lane);
   return spot;
 }
 
@@ -52,8 +51,9 @@ Result<void> Training::reduce_scatter(StepId id) {
   SHEAF_ASSIGN(const auto places, replicas_.spots(step));
   for (const Spot& spot : places) {
     std::vector<TensorId> parts;
-    for (const TensorId each : whole) parts.push_back(movement_.add_run(id, each, result, spot));
-    SHEAF_TRY(add_sum(id, std::move(parts), spot, messenger(spot)));
+    const Spot maker = messenger(spot);
+    for (const TensorId each : whole) parts.push_back(movement_.add_run(id, each, result, spot, maker.lane));
+    SHEAF_TRY(add_sum(id, std::move(parts), spot, maker));
   }
   return {};
 }

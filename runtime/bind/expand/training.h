@@ -26,7 +26,8 @@ class Training {
 
   /// The sum of the replicas' values, left to right, on one device.
   Result<void> reduce(StepId id);
-  /// The same sum on each replica: added up once in each memory, left to right; between ranks by owners, a bucket at a time.
+  /// The same sum on each replica: added up once in each memory, left to right; between ranks, and between devices that have links,
+  /// by owners, a bucket at a time.
   Result<void> all_reduce(StepId id);
   /// To be called before anything reads them: completes the sums that `step` reads, or all of them (null).
   Result<void> finish_sums(const Step* step) { return step ? owners_sums_.make_inputs(*step) : owners_sums_.make_all(); }
@@ -38,8 +39,8 @@ class Training {
   /// memory, by the lane there that has had the least of such work.
   Result<void> call_alike(StepId id);
   bool alike(StepId id) const;
-  /// A step on shares, each replica on its own: between ranks on the lane for messages, which sends and receives them, while
-  /// the replica goes on computing.
+  /// A step on shares, each replica on its own: on the lane for messages or the link, which sends, receives or copies them,
+  /// while the replica goes on computing.
   Result<void> call_on_shares(StepId id);
 
   /// After the step that makes the loss of a program with updates: the check of the loss, which updates wait for.
@@ -48,7 +49,7 @@ class Training {
   Result<void> add_updates(VariableFormats& variables);
 
  private:
-  /// The lane that, for `spot`, works on values from or for other ranks (DeviceSet::messenger_for()); without a world, its own.
+  /// The lane that, for `spot`, works on values from or for other ranks, or other devices' memories (DeviceSet::messenger_for()).
   Spot messenger(Spot spot) const;
   /// The replicas' values at the place where they are added up.
   Result<std::vector<TensorId>> summands(StepId id, const Spot& target);

@@ -29,10 +29,10 @@ Result<void> RnnOperation::copy(const std::vector<Copy>& copies, const Enqueue& 
 Result<void> RnnOperation::forward(const Enqueue& at) {
   const RnnDescriptors& d = *descriptors;
   const auto p = [&](MemoryRef where) { return static_cast<void*>(where.resolve(at)); };
-  const auto status = d.functions->forward(
-      on->handle, d.rnn, training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE,
-      static_cast<const int32_t*>(p(length_list)), d.x, p(x), d.y, p(y), d.state, p(h0), p(h), lstm ? d.state : nullptr, p(c0),
-      p(c), d.weight_bytes, p(weights), d.workspace_bytes, p(workspace), training ? d.reserve_bytes : 0, p(reserve));
+  const auto status = d.functions->forward(on->handle, d.rnn, training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE,
+                                           static_cast<const int32_t*>(p(length_list)), d.x, p(x), d.y, p(y), d.state, p(h0),
+                                           p(h), lstm ? d.state : nullptr, p(c0), p(c), d.weight_bytes, p(weights),
+                                           d.workspace_bytes, p(workspace), training ? d.reserve_bytes : 0, p(reserve));
   if (status != CUDNN_STATUS_SUCCESS) return d.functions->failure("cudnnRNNForward", status);
   return {};
 }
@@ -42,8 +42,8 @@ Result<void> RnnOperation::gradients(const Enqueue& at) {
   const auto p = [&](MemoryRef where) { return static_cast<void*>(where.resolve(at)); };
   const auto* list = static_cast<const int32_t*>(p(length_list));
   // The first call leaves in the reserve space what the second one needs.
-  auto status = d.functions->backward_data(on->handle, d.rnn, list, d.y, p(y), p(dy), d.x, p(dx), d.state, p(h0), p(dh),
-                                           p(dh0), lstm ? d.state : nullptr, p(c0), p(dc), p(dc0), d.weight_bytes, p(weights),
+  auto status = d.functions->backward_data(on->handle, d.rnn, list, d.y, p(y), p(dy), d.x, p(dx), d.state, p(h0), p(dh), p(dh0),
+                                           lstm ? d.state : nullptr, p(c0), p(dc), p(dc0), d.weight_bytes, p(weights),
                                            d.workspace_bytes, p(workspace), d.reserve_bytes, p(reserve));
   if (status != CUDNN_STATUS_SUCCESS) return d.functions->failure("cudnnRNNBackwardData_v8", status);
   status =

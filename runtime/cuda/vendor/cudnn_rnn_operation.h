@@ -24,7 +24,7 @@ class RnnOperation final : public Operation {
   Driver* driver = nullptr;
   int device = 0;
   std::shared_ptr<Cudnn> cudnn;
-  std::shared_ptr<const CudnnStream> on;  ///< of the last call
+  std::shared_ptr<const CudnnStream> on;        ///< of the last call
   std::unique_ptr<RnnDescriptors> descriptors;  ///< null: of an empty sequence
   std::shared_ptr<OwnKernels> kernels;
   std::optional<KernelCall> lengths;  ///< writes the sequences' lengths

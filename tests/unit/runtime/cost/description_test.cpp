@@ -66,6 +66,26 @@ TEST_F(Description, GuessesBf16FromF32) {
   EXPECT_EQ(devices->kinds["cuda"].bf16_flops_per_second, 3e12);
 }
 
+TEST_F(Description, KnowsAGpuThatIsHereByItsName) {
+  DeviceInfo gpu;
+  gpu.kind = "cuda";
+  gpu.model = "NVIDIA H100 80GB HBM3";
+  const DeviceDescriptions guess = guessed_devices();
+  EXPECT_EQ(guess.of(gpu).model, gpu.model);
+  EXPECT_GT(guess.of(gpu).bytes_per_second, 2.5e12);
+  EXPECT_THAT(guess.source_for({&gpu}), HasSubstr(gpu.model));
+  auto given = read(R"({"sheaf_devices": "1.0", "cuda": {"bytes_per_second": 1e12}})");
+  ASSERT_TRUE(given) << to_string(given.error());
+  EXPECT_EQ(given->of(gpu).bytes_per_second, 1e12);
+  EXPECT_EQ(given->source_for({&gpu}), given->source);
+  gpu.planned = "there is no driver";
+  EXPECT_FALSE(guess.of(gpu).known) << "which model is meant, --device-model says";
+  gpu.planned.clear();
+  gpu.model = "NVIDIA T1000";
+  EXPECT_FALSE(guess.of(gpu).known);
+  EXPECT_EQ(guess.source_for({&gpu}), guess.source);
+}
+
 TEST_F(Description, RefusesWhatItCannotMean) {
   EXPECT_THAT(refused("[]"), HasSubstr("error"));
   EXPECT_THAT(refused("{"), HasSubstr("error"));

@@ -54,6 +54,24 @@ TEST(DeviceSet, ThreadsAreSharedOut) {
   EXPECT_THAT(none.error().message(), ::testing::HasSubstr("cuda:0"));
 }
 
+TEST(DeviceSet, SeveralGpusOfAProcessHaveLinks) {
+  auto mixed = plan_devices(*parse_devices("cuda:0,cpu:0,cuda:1,cuda:0"), 2, 0, "h200");
+  ASSERT_TRUE(mixed) << mixed.error().message();
+  const LaneId first(1), cpu(2), second(3), again(4), first_link(5), second_link(6);
+  ASSERT_EQ(mixed->lanes().size(), 7);
+  EXPECT_EQ(mixed->name(first_link), "cuda:0/link");
+  EXPECT_EQ(mixed->name(second_link), "cuda:1/link");
+  EXPECT_EQ(mixed->messenger_for(first), first_link);
+  EXPECT_EQ(mixed->messenger_for(again), first_link) << "one for each memory";
+  EXPECT_EQ(mixed->messenger_for(second), second_link);
+  EXPECT_EQ(mixed->messenger_for(cpu), cpu);
+  EXPECT_TRUE(mixed->messenger(second_link) && !mixed->messenger(again));
+  EXPECT_TRUE(mixed->together(first, again) && !mixed->together(first, second));
+  EXPECT_EQ(mixed->world(), nullptr);
+  for (const char* list : {"cuda:0", "cuda:0,cuda:0", "cuda:0,cpu:0", "cpu:0,cpu:1"})
+    EXPECT_FALSE(plan_devices(*parse_devices(list), 2, 0, "")->has_messengers()) << list;
+}
+
 TEST(ThreadPool, RangesMakeUpTheWork) {
   for (int64_t work : {0, 1, 7, 64, 1000}) {
     for (int64_t grain : {1, 3, 100, 5000}) {
