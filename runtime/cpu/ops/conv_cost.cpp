@@ -18,7 +18,15 @@
 //   64 → 64, 28×28               14.5 → – → 12.5   15 → – → 9        18 → – → 11
 //
 // before products fetched ahead. (On Zen 4, where arithmetic is half as quick and memory isn't, they reach .95 of the peak with 64
-// channels and more.) With AMX, direct convolution of bf16 is several times as quick, but over rows of few pixels.
+// channels and more.) With AMX (Xeon, two threads), of bf16; strided as "dx" and dweight need them:
+//
+//   512 → 512, 4×4               26 → 7.4          33 → 7.6          70 → 10
+//   256 → 512, 7×7 / 2           10 → 3.9          22 → 3.8          53 → 6.3
+//   256 → 256, 7×7               6.3 → 6.4         9.6 → 6.3         22 → 9.5
+//   128 → 256, 14×14 / 2         5.5 → 3.5         10 → 3.9          24 → 7.8
+//   128 → 128, 14×14             5.4 → 6.6         7.1 → 7.0         16 → 12
+//   64 → 128, 28×28 / 2          4.2 → 4.1         10 → 4.5          17 → 12
+//   64 → 64, 28×28               6.1 → 8.2         6.9 → 8.5         12 → 15
 #include "runtime/cpu/ops/conv_cost.h"
 
 #include "runtime/machine/isa.h"
@@ -42,6 +50,7 @@ double vector_rate(bool bf16) {
   return bf16 && has_bf16() ? 2 * f32 : f32;
 }
 constexpr double kMatrixRate = 1100e9;  ///< AMX, of bf16 values
+constexpr double kPackSeconds = .4e-9;  ///< to bring an activation into the pairs that AMX multiplies along images
 
 double element_bytes(const Operation& operation) { return operation.dtype() == DType::bfloat16 ? 2 : 4; }
 
@@ -124,8 +133,18 @@ double leave_pixels_seconds(const Operation& operation, const Work& work, ConvRe
 /// Of f32, channels last and in blocks: a share of what counts, `met` for brgconv, which leaves padding out, else `dense`.
 double direct_share(const Work& work, ConvResult result, bool brgconv) {
   if (work.bf16 && has_amx()) {
-    if (result == ConvResult::dweight) return work.width <= 4 ? .1 : work.width <= 7 ? .3 : .6;
-    return work.width <= 4 ? .35 : .75;
+    if (work.pointwise && work.strided) return result == ConvResult::y ? .3 : result == ConvResult::dx ? .16 : .045;
+    switch (result) {
+      case ConvResult::y:
+        if (work.width <= 4) return work.strided ? .44 : .34;
+        return work.strided ? (work.width <= 7 ? .61 : .8) : 1.1;
+      case ConvResult::dx:
+        if (work.strided) return work.width <= 4 ? .2 : .33;
+        return work.width <= 4 ? .26 : work.width <= 7 ? .7 : .95;
+      case ConvResult::dweight:
+        if (work.strided) return work.width <= 4 ? .083 : work.width <= 7 ? .14 : .2;
+        return work.width <= 4 ? .125 : work.width <= 7 ? .31 : work.width <= 14 ? .42 : .58;
+    }
   }
   const bool short_rows = work.width <= 4;
   if (work.bf16) {
@@ -153,7 +172,7 @@ double direct_alone(const Work& work, ConvResult result, Layout layout) {
   const bool amx = work.bf16 && has_amx(), forward = result == ConvResult::y;
   // What oneDNN prefers: channels last for y in f32 and with AMX, else blocks.
   const bool brgconv = !work.bf16 && forward && has_avx512() && layout != Layout::blocks && work.channels >= 16;
-  const double seconds = (work.bf16 || brgconv ? work.met : work.dense) / direct_share(work, result, brgconv) /
+  const double seconds = ((work.bf16 && !amx) || brgconv ? work.met : work.dense) / direct_share(work, result, brgconv) /
                          (amx ? kMatrixRate : vector_rate(work.bf16)) / work.threads;
   constexpr double kOther = 1.1, kTrained = 1.3;  // a layout that isn't the preferred one; one that gradients must reorder
   if (amx) return layout == Layout::any ? seconds : kOther * seconds;
@@ -165,7 +184,20 @@ double direct_alone(const Work& work, ConvResult result, Layout layout) {
   return layout == Layout::last ? kSecond * seconds : seconds;
 }
 
+/// Products over the batch by AMX.
+double pixel_tiles_alone(const Work& work, ConvResult result) {
+  if (result == ConvResult::dweight)
+    return (work.met / (.7 * kMatrixRate) + kPackSeconds * (work.elements_x + work.elements_y)) / work.threads;
+  const double c = double(work.channels), images = std::min(1.0, double(work.images) / least_pixel_images);
+  const double share = .95 * c / (c + 4) * (work.pointwise ? .5 : 1) * images * images;
+  const double passes = 2 * 4 * (result == ConvResult::dx ? work.elements_x : work.elements_y) / kCacheRate;
+  return (work.met / (share * kMatrixRate) + passes) / work.threads;
+}
+
 double pixels_alone(const Work& work, ConvResult result) {
+  constexpr int64_t least_tiles = 32;  // values along the depth of a product
+  if (work.bf16 && has_amx() && (result == ConvResult::dweight ? work.images : work.channels) >= least_tiles)
+    return pixel_tiles_alone(work, result);
   const double c = double(work.channels);
   double share = 0;
   // Activations that stay in the core's cache are there for all taps, and few channels then cost little.

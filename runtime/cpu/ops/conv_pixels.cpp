@@ -19,6 +19,8 @@ struct Term {
   int64_t source, tap;
 };
 
+constexpr size_t most_terms = 64;  ///< that one call of a product adds up
+
 /// y of x, or dx of dy: sums over meetings into the pixels of the target, each made by one thread from beginning to end.
 struct PixelsJob {
   const KernelTable* kernels;
@@ -97,28 +99,21 @@ class PixelsExecutable final : public Executable {
     };
     const size_t first = job_.begin_of[size_t(pixel)], end = job_.begin_of[size_t(pixel) + 1];
     if (first == end) std::fill_n(sums, images * out, 0.f);
-    for (size_t i = first; i < end; ++i) {
-      const Term& term = job_.terms[i];
-      Product product{images,
-                      out,
-                      depth,
-                      reinterpret_cast<const float*>(at(job_.source, term.source, job_.in)),
-                      depth,
-                      1,
-                      packed + term.tap * job_.matrix(),
-                      kernels.panel * depth,
-                      kernels.panel,
-                      sums,
-                      out,
-                      i > first};
-      if (i + 1 < job_.terms.size()) {
-        const Term& next = job_.terms[i + 1];
-        product.then_a = at(job_.source, next.source, job_.in);
-        product.then_a_bytes = images * job_.in * int64_t(job_.element);
-        product.then_b = packed + next.tap * job_.matrix();
-        product.then_b_bytes = kernels.panel * depth * int64_t(sizeof(float));
-      }
-      kernels.multiply(product);
+    const auto operands = [&](const Term& term) {
+      return ProductTerm{reinterpret_cast<const float*>(at(job_.source, term.source, job_.in)),
+                         packed + term.tap * job_.matrix()};
+    };
+    Product product{images, out, depth, nullptr, depth, 1, nullptr, kernels.panel * depth, kernels.panel, sums, out, false};
+    product.then_a_bytes = images * job_.in * int64_t(job_.element);
+    product.then_b_bytes = kernels.panel * depth * int64_t(sizeof(float));
+    ProductTerm terms[most_terms];
+    for (size_t i = first; i < end; product.accumulate = true) {
+      size_t count = 0;
+      for (; i < end && count < most_terms; ++i) terms[count++] = operands(job_.terms[i]);
+      const ProductTerm next = i < job_.terms.size() ? operands(job_.terms[i]) : ProductTerm{nullptr, nullptr};
+      product.then_a = next.a;
+      product.then_b = next.b;
+      kernels.multiply_terms(product, terms, int64_t(count));
     }
     Finish finish = job_.finish;
     if (job_.biased) finish.bias = reinterpret_cast<const float*>(job_.bias.resolve(buffers, scratch));

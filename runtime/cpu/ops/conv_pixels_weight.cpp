@@ -105,18 +105,19 @@ class PixelsWeightExecutable final : public Executable {
       for (int64_t i = 0; i < in; ++i) std::fill_n(sums + i * out, columns, 0.f);
     const auto& meetings = job_.rows[row][size_t(tap)];
     const int64_t depth = job_.depth(images);
-    for (size_t i = 0; i < meetings.size(); ++i) {
-      const auto x_at = [&](const Meeting& meeting) { return x + meeting.x * job_.pixel_stride(job_.x); };
-      const auto dy_at = [&](const Meeting& meeting) { return dy + meeting.y * job_.pixel_stride(job_.y) + first; };
-      Product product{in,   columns, depth, x_at(meetings[i]), 1, in, dy_at(meetings[i]), job_.kernels->panel, out,
-                      sums, out,     true};
-      if (i + 1 < meetings.size()) {
-        product.then_a = x_at(meetings[i + 1]);
-        product.then_a_bytes = depth * in * int64_t(sizeof(float));
-        product.then_b = dy_at(meetings[i + 1]);
-        product.then_b_bytes = depth * out * int64_t(sizeof(float));
-      }
-      job_.kernels->multiply(product);
+    const bool by_rows = job_.kernels->pack_rows;
+    const int64_t x_row = by_rows ? job_.depth(job_.block) : 1, x_depth = by_rows ? 1 : in;
+    Product product{in, columns, depth, nullptr, x_row, x_depth, nullptr, job_.kernels->panel, out, sums, out, true};
+    product.then_a_bytes = depth * in * int64_t(sizeof(float));
+    product.then_b_bytes = depth * out * int64_t(sizeof(float));
+    constexpr size_t most_terms = 64;
+    ProductTerm terms[most_terms];
+    for (size_t i = 0; i < meetings.size();) {
+      size_t count = 0;
+      for (; i < meetings.size() && count < most_terms; ++i)
+        terms[count++] = {x + meetings[i].x * job_.pixel_stride(job_.x),
+                          dy + meetings[i].y * job_.pixel_stride(job_.y) + first};
+      job_.kernels->multiply_terms(product, terms, int64_t(count));
     }
   }
 
@@ -132,7 +133,10 @@ class PixelsWeightExecutable final : public Executable {
     parallel_for(int64_t(pixels.met.size()), 1, threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t pixel = pixels.met[size_t(i)];
-        job_.kernels->pack_images(from + size_t(pixel) * bytes, to + pixel * stride, images, pixels.channels);
+        const char* const at = from + size_t(pixel) * bytes;
+        if (&pixels == &job_.x && job_.kernels->pack_rows)
+          job_.kernels->pack_rows(at, to + pixel * stride, job_.depth(job_.block), images, pixels.channels);
+        else job_.kernels->pack_images(at, to + pixel * stride, images, pixels.channels);
       }
     });
     return to;

@@ -57,6 +57,11 @@ struct Product {
   int64_t then_b_bytes = 0;
 };
 
+/// A product's operands among several that are added up.
+struct ProductTerm {
+  const float *a, *b;
+};
+
 /// Pixels are runs of images × channels values, f32 or bf16 depending on the table; channels and columns are multiples of
 /// `lanes`. A pointer to float for an operand points to 32-bit elements. Nothing needs to be aligned.
 struct KernelTable {
@@ -91,6 +96,12 @@ struct KernelTable {
   /// sums [rows, channels] → y.
   void (*finish_sums)(const float* sums, void* y, int64_t rows, int64_t channels, const Finish& finish);
   void (*multiply)(const Product& product);
+  /// c = Σ a · b, or c += Σ a · b, over terms that have the product's sizes; its own a and b don't count. then_a_bytes and
+  /// then_b_bytes are those of any term's operands.
+  void (*multiply_terms)(const Product& product, const ProductTerm* terms, int64_t count);
+  /// As pack_images(), but a channel's elements are adjacent, `row_stride` elements from those of the next one: what products take for
+  /// a. Null: they take a as pack_images() makes it.
+  void (*pack_rows)(const void* pixel, float* to, int64_t row_stride, int64_t images, int64_t channels);
 };
 
 enum class Element { f32, bf16 };
@@ -99,6 +110,9 @@ enum class Element { f32, bf16 };
 /// `narrow`: operands may be bf16, as `element` is.
 const KernelTable* kernels_of(Element element, bool narrow);
 
+namespace v4_amx {
+extern const KernelTable narrow;  ///< as v4_bf16's
+}
 namespace v4_bf16 {
 extern const KernelTable narrow;  ///< bf16 activations, operands in bf16
 }

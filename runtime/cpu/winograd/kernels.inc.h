@@ -228,7 +228,9 @@ constexpr KernelTable table(const char* instructions) {
           pack_weight<Type, Operand>,
           pack_images<Type, Operand>,
           finish_sums<Type>,
-          multiply<Operand>};
+          multiply<Operand>,
+          multiply_terms<Operand>,
+          nullptr};
 }
 
 }  // namespace

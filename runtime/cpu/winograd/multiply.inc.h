@@ -78,5 +78,20 @@ void multiply(const Product& p) {
   }
 }
 
+template <typename Operand>
+void multiply_terms(const Product& all, const ProductTerm* terms, int64_t count) {
+  Product p = all;
+  for (int64_t t = 0; t < count; ++t, p.accumulate = true) {
+    p.a = terms[t].a;
+    p.b = terms[t].b;
+    const bool last = t + 1 == count;
+    p.then_a = last ? all.then_a : terms[t + 1].a;
+    p.then_b = last ? all.then_b : terms[t + 1].b;
+    p.then_a_bytes = p.then_a ? all.then_a_bytes : 0;
+    p.then_b_bytes = p.then_b ? all.then_b_bytes : 0;
+    multiply<Operand>(p);
+  }
+}
+
 }  // namespace
 }  // namespace sheaf::winograd

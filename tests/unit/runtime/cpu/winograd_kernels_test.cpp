@@ -43,7 +43,8 @@ class WinogradKernels : public testing::TestWithParam<Subject> {
  protected:
   void SetUp() override {
     const auto levels = supported_isa_levels();
-    if (std::find(levels.begin(), levels.end(), GetParam().level) == levels.end() || (kernels.pair == 2 && !has_bf16()))
+    if (std::find(levels.begin(), levels.end(), GetParam().level) == levels.end() || (kernels.pair == 2 && !has_bf16()) ||
+        (kernels.pack_rows && !has_amx()))
       GTEST_SKIP() << "this CPU has other instructions";
   }
 
@@ -56,10 +57,15 @@ class WinogradKernels : public testing::TestWithParam<Subject> {
   };
   Stored normal(int64_t count) const {
     std::normal_distribution<float> distribution;
-    Stored stored{{}, Values(size_t(count)), GetParam().bf16 ? sizeof(BFloat16) : sizeof(float)};
-    stored.bytes.resize(size_t(count + 1) * stored.size);
+    Values values(static_cast<size_t>(count));
+    for (float& value : values) value = distribution(generator);
+    return stored(values);
+  }
+  Stored stored(const Values& values) const {
+    Stored stored{{}, values, GetParam().bf16 ? sizeof(BFloat16) : sizeof(float)};
+    stored.bytes.resize((values.size() + 1) * stored.size);
     for (size_t i = 0; i < stored.values.size(); ++i) {
-      float value = distribution(generator);
+      float value = stored.values[i];
       const BFloat16 narrow(value);
       if (GetParam().bf16) value = float(narrow);
       std::memcpy(stored.bytes.data() + (i + 1) * stored.size, GetParam().bf16 ? static_cast<const void*>(&narrow) : &value,
@@ -131,14 +137,50 @@ void WinogradKernels::check_product(int64_t rows, int64_t columns, int64_t depth
 }
 
 TEST_P(WinogradKernels, products_of_any_height_are_exact_and_keep_to_their_memory) {
-  for (int64_t rows = 1; rows <= 30; ++rows)
+  std::vector<int64_t> heights = {33, 47, 64};
+  for (int64_t rows = 1; rows <= 30; ++rows) heights.push_back(rows);
+  for (const int64_t rows : heights)
     for (const int64_t registers : {1, 2, 3, 6})
-      for (const int64_t depth : {1, 2, 9})
+      for (const int64_t depth : {1, 2, 9, 16, 41})
         for (const bool accumulate : {false, true})
           for (const bool transposed : {false, true}) {
             SCOPED_TRACE(testing::Message() << rows << " rows, " << registers << " registers, depth " << depth);
             check_product(rows, registers * kernels.lanes, depth, accumulate, transposed);
           }
+}
+
+/// As convolutions by products over the batch use them: a packed along its rows or along its depth, terms that are added up.
+TEST_P(WinogradKernels, sums_of_products_are_exact) {
+  for (const int64_t images : {1, 30, 32, 33, 75})
+    for (const bool accumulate : {false, true}) {
+      SCOPED_TRACE(testing::Message() << images << " images");
+      const int64_t rows = 3 * kernels.lanes, columns = 2 * kernels.lanes, count = 3, pair = kernels.pair;
+      const int64_t depth = (images + pair - 1) / pair, stride = depth + 5;
+      Values expected = whole(rows * columns), a(size_t(count * rows * stride)), b(size_t(count * depth * columns));
+      Buffer buffer(expected.size() * sizeof(float), poison);
+      auto* const c = static_cast<float*>(buffer.data());
+      if (accumulate) std::ranges::copy(expected, c);
+      else std::ranges::fill(expected, 0.f);
+      std::vector<ProductTerm> terms;
+      for (int64_t t = 0; t < count; ++t) {
+        const Stored x = stored(whole(images * rows)), dy = stored(whole(images * columns));
+        float *const a_at = &a[size_t(t * rows * stride)], *const b_at = &b[size_t(t * depth * columns)];
+        if (kernels.pack_rows) kernels.pack_rows(x.at(0), a_at, stride, images, rows);
+        else kernels.pack_images(x.at(0), a_at, images, rows);
+        kernels.pack_images(dy.at(0), b_at, images, columns);
+        terms.push_back({a_at, b_at});
+        for (int64_t i = 0; i < rows; ++i)
+          for (int64_t j = 0; j < columns; ++j)
+            for (int64_t n = 0; n < images; ++n)
+              expected[size_t(i * columns + j)] += x.values[size_t(n * rows + i)] * dy.values[size_t(n * columns + j)];
+      }
+      const bool by_rows = kernels.pack_rows;
+      Product product{rows,    columns, depth,   nullptr,   by_rows ? stride : 1, by_rows ? 1 : rows, nullptr, kernels.panel,
+                      columns, c,       columns, accumulate};
+      product.then_a_bytes = product.then_b_bytes = 64;
+      kernels.multiply_terms(product, terms.data(), count);
+      for (size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(c[i], expected[i]) << i;
+    }
 }
 
 /// A tile of y from 6×6 pixels of x, or of dx from dy, for three images; one and a half panels of channels.
@@ -243,7 +285,8 @@ INSTANTIATE_TEST_SUITE_P(tables, WinogradKernels,
                                          Subject{"v3_bf16", "x86-64-v3", &v3::bf16, true},
                                          Subject{"v4_f32", "x86-64-v4", &v4::f32, false},
                                          Subject{"v4_bf16", "x86-64-v4", &v4::bf16, true},
-                                         Subject{"v4_bf16_gradients", "x86-64-v4", &v4_bf16::narrow, true}),
+                                         Subject{"v4_bf16_gradients", "x86-64-v4", &v4_bf16::narrow, true},
+                                         Subject{"v4_amx_gradients", "x86-64-v4", &v4_amx::narrow, true}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
