@@ -24,7 +24,8 @@ DeviceListing list_cpu() {
 /// Guesses. Two fused multiply-adds a cycle, of 16 floats with AVX-512, of 8 with AVX2, at 4 GHz: few machines do better.
 DeviceDescription describe_cpu(const std::string&) {
   constexpr double kCoreBytes = 40e9, kSocketBytes = 400e9;
-  constexpr double kBf16Ratio = 2;  // VDPBF16PS adds up two products for each f32 lane
+  constexpr double kBf16Ratio = 2;   // VDPBF16PS adds up two products for each f32 lane
+  constexpr double kTileRatio = 16;  ///< the same with AMX: a product of two tiles, 16,384 multiplications, in 16 cycles
   const DeviceInfo& info = cpu_info();
   DeviceDescription cpu;
   cpu.known = true;
@@ -32,7 +33,7 @@ DeviceDescription describe_cpu(const std::string&) {
   cpu.cores = std::max(1, info.cores);
   const double per_cycle = info.isa == "x86-64-v4" ? 64 : 32;
   cpu.flops_per_second = cpu.cores * per_cycle * 4e9;
-  if (has_bf16()) cpu.bf16_flops_per_second = kBf16Ratio * cpu.flops_per_second;
+  if (has_bf16()) cpu.bf16_flops_per_second = (has_amx() ? kTileRatio : kBf16Ratio) * cpu.flops_per_second;
   cpu.bytes_per_second = std::min(cpu.cores * kCoreBytes, kSocketBytes);
   cpu.core_bytes_per_second = kCoreBytes;
   cpu.cache_bytes = cpu.cores * double{1 << 20};

@@ -139,7 +139,8 @@ SHEAF_INLINE void transpose(__m512i (&rows)[tile]) {
   }
   // Now rows[4 g + j] has, in each quarter q, column 4 q + j of the four rows 4 g to 4 g + 3.
   for (int j = 0; j < 4; ++j) {
-    const __m512i low0 = _mm512_shuffle_i32x4(rows[j], rows[4 + j], 0x44), high0 = _mm512_shuffle_i32x4(rows[j], rows[4 + j], 0xee);
+    const __m512i low0 = _mm512_shuffle_i32x4(rows[j], rows[4 + j], 0x44),
+                  high0 = _mm512_shuffle_i32x4(rows[j], rows[4 + j], 0xee);
     const __m512i low1 = _mm512_shuffle_i32x4(rows[8 + j], rows[12 + j], 0x44),
                   high1 = _mm512_shuffle_i32x4(rows[8 + j], rows[12 + j], 0xee);
     half[j] = _mm512_shuffle_i32x4(low0, low1, 0x88);
@@ -159,8 +160,7 @@ void pack_rows(const void* pixel, float* to, int64_t row_stride, int64_t images,
       __m512i rows[tile];
       for (int i = 0; i < tile; ++i) rows[i] = paired(from, image + 2 * i, images, channel, channels);
       transpose(rows);
-      for (int i = 0; i < tile; ++i)
-        _mm512_mask_storeu_epi32(to + (channel + i) * row_stride + image / 2, kept, rows[i]);
+      for (int i = 0; i < tile; ++i) _mm512_mask_storeu_epi32(to + (channel + i) * row_stride + image / 2, kept, rows[i]);
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/pixel_meetings.h"
 #include "runtime/cpu/winograd/kernels.h"
+#include "runtime/machine/isa.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/cpu/draw.h"
 #include "tests/unit/runtime/cpu/reference.h"
@@ -122,6 +123,42 @@ TEST_P(Pixels, gradients_agree_with_loops) {
       return prepare_conv_backward_weight_pixels(operation, shape);
     };
     check(step, reference_training(weight));
+  }
+}
+
+/// Of bf16 with as many images as AMX's tiles have rows, fewer and more: close to loops, and the same bits by any number of threads.
+TEST_P(Pixels, bf16_agrees_with_loops_by_any_number_of_threads) {
+  if (!has_bf16()) GTEST_SKIP() << "this CPU doesn't multiply bf16";
+  Draw draw(GetParam());
+  for (int i = 0; i < 5; ++i) {
+    Shapes s = draw_shapes(draw);
+    s.x[0] = s.y[0] = draw.one_of<int64_t>({2, 16, 17, 33, 70});
+    StepCase y{Op::conv, {{"x", draw.tensor(s.x)}, {"weight", draw.tensor(s.weight), true}}, s.attributes, {s.y}};
+    if (draw.chance(50)) y.operands.push_back({"bias", draw.tensor({s.weight[0]}), true});
+    StepCase dx{Op::conv_backward_data, {{"dy", draw.tensor(s.y)}, {"weight", draw.tensor(s.weight)}}, s.attributes, {s.x}};
+    dx.attributes["size"] = sizes(s.x);
+    StepCase dweight{Op::conv_backward_weight, {{"x", draw.tensor(s.x)}, {"dy", draw.tensor(s.y)}}, s.attributes, {s.weight}};
+    dweight.attributes["kernel_size"] = sizes(s.weight);
+    for (StepCase* step : {&y, &dx, &dweight}) {
+      step->attributes["dilation"] = {1, 1};
+      step->attributes["groups"] = 1;
+      step->bf16 = true;
+      step->candidate = "pixels";
+      for (Operand& operand : step->operands)
+        if (operand.role != "bias") operand.value = rounded_to_bf16(std::move(operand.value));
+      const auto expected = step->op == Op::conv ? reference(*step) : reference_training(*step);
+      std::vector<float> first;
+      for (const int threads : {1, 2, 3}) {
+        step->threads = threads;
+        SCOPED_TRACE(to_string(step->op) + " " + step->attributes.dump() + " threads " + std::to_string(threads));
+        const auto run = run_step(*step);
+        ASSERT_TRUE(bool(run)) << to_string(run.error());
+        ASSERT_EQ(run->candidate, "pixels");
+        EXPECT_LT(relative_error(run->outputs[0], expected[0]), 0x1p-8 + 2e-5);
+        if (first.empty()) first = run->outputs[0].data;
+        EXPECT_TRUE(run->outputs[0].data == first);
+      }
+    }
   }
 }
 
