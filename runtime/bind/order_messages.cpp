@@ -20,12 +20,12 @@ namespace {
 /// Bytes that are gathered before their turn, besides the tensor being read and the next one, however large.
 constexpr size_t kGatheredAhead = size_t{8} << 20;
 
-/// Parameters of one step, gathered on each rank.
+/// Parameters of one bucket, gathered in each memory.
 struct Gather {
   std::vector<InstanceId> instances;
-  std::vector<TensorId> wholes;  ///< roots, one for each memory
+  std::vector<TensorId> wholes;  ///< roots that others read, some for each memory
   InstanceId first_reader;
-  size_t bytes = 0;  ///< of one whole
+  size_t bytes = 0;  ///< in one memory
 };
 
 class MessageOrder {
@@ -85,12 +85,18 @@ class MessageOrder {
     }
     std::vector<Gather> all;
     for (auto& [step, gather] : found) {
-      for (const TensorId whole : gather.wholes) {
-        gather.bytes = std::max(gather.bytes, program_.tensors[whole].spec.bytes);  // what is on its way is a part
+      std::map<int, size_t> bytes;                        // by memory
+      std::erase_if(gather.wholes, [&](TensorId whole) {  // what is on its way has no reader outside
+        InstanceId first;
         for (const InstanceId reader : readers_[whole])
-          if (instance(reader).step != step && (!gather.first_reader || reader < gather.first_reader))
-            gather.first_reader = reader;
-      }
+          if (instance(reader).step != step && (!first || reader < first)) first = reader;
+        if (!first) return true;
+        if (!gather.first_reader || first < gather.first_reader) gather.first_reader = first;
+        const Tensor& tensor = program_.tensors[whole];
+        size_t& own = bytes[context_.devices.device(tensor.lane).memory_space()];
+        gather.bytes = std::max(gather.bytes, own += tensor.spec.bytes);
+        return false;
+      });
       if (gather.first_reader) all.push_back(std::move(gather));
     }
     std::ranges::sort(all, {}, &Gather::first_reader);
@@ -203,15 +209,37 @@ class MessageOrder {
     return earliest;
   }
 
+  /// When the bucket of gathered values that `i` is of is complete.
+  int64_t complete(InstanceId i, const IdVector<InstanceId, int64_t>& earliest) const {
+    const StepId step = instance(i).step;
+    int64_t time = -1;
+    for (const InstanceId one : of_step_.at(step)) {
+      time = std::max(time, earliest[one]);
+      for_each_before(one, [&](InstanceId before) {
+        if (instance(before).step != step) time = std::max(time, times_[before]);
+      });
+    }
+    return time;
+  }
+
   void bring_forward_updates() {
     const auto only = only_for_updates();
     const auto earliest = this->earliest(only);
+    for (const InstanceId i : program_.instances.ids())
+      if (instance(i).step && context_.step(instance(i).step).op == Op::all_gather) of_step_[instance(i).step].push_back(i);
+    std::map<StepId, int64_t> completed;
     for (const InstanceId i : program_.instances.ids()) {
       int64_t time = earliest[i];
       if (instance(i).is<Instance::Send>())
         for (const InstanceId receives : followers_[i]) time = std::max(time, earliest[receives]);
       for_each_before(i, [&](InstanceId before) { time = std::max(time, times_[before]); });
-      if (only[i]) times_[i] = std::min(times_[i], time);
+      if (!only[i]) continue;
+      if (of_step_.contains(instance(i).step)) {  // its parts stay together
+        const auto [known, fresh] = completed.try_emplace(instance(i).step, 0);
+        if (fresh) known->second = complete(i, earliest);
+        time = std::max(time, known->second);
+      }
+      times_[i] = std::min(times_[i], time);
     }
   }
 
@@ -222,6 +250,7 @@ class MessageOrder {
   IdVector<TensorId, bool> updates_;                               ///< by root: the variable it becomes
   IdVector<InstanceId, std::vector<InstanceId>> followers_;        ///< by instance: the ones that wait for it
   std::vector<TensorId> given_;                                    ///< roots of outputs
+  std::map<StepId, std::vector<InstanceId>> of_step_;              ///< that gather
 };
 
 }  // namespace

@@ -24,6 +24,14 @@ InstanceId Builder::add(Instance::Work work, StepId step, const Spot& spot, std:
   return program.instances.add(std::move(instance));
 }
 
+void Builder::fill(TensorId of, size_t begin, size_t end, StepId step, const Spot& spot) {
+  if (begin == end || devices().in_host_memory(spot.lane)) return;
+  const size_t bytes = end - begin;
+  const TensorSpec gap = plain_tensor(DType::uint8, {static_cast<int64_t>(bytes)});
+  const TensorId source = add(gap, "zeros", spot.lane, Tensor::Stored{store().zeros(gap, device(spot.lane)).node});
+  add(Instance::Copy{{bytes, 1, 0, 0}, 0, begin}, step, spot, {source}, {of});
+}
+
 TensorId Builder::at(ValueId value, int replica) const {
   const auto& tensors = program.values[value];
   return tensors.size() == 1 ? tensors[0] : tensors[static_cast<size_t>(replica)];

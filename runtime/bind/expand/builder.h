@@ -32,6 +32,10 @@ class Builder {
   InstanceId add(Instance::Work work, StepId step, const Spot& spot, std::vector<TensorId> inputs,
                  std::vector<TensorId> outputs);
 
+  /// Zeros in bytes `begin` to `end` of `of`, which nobody writes otherwise, unless it is in the host's memory: sums and messages read all of
+  /// it.
+  void fill(TensorId of, size_t begin, size_t end, StepId step, const Spot& spot);
+
   /// The tensor of a value on a replica; outside regions there is one for all.
   TensorId at(ValueId value, int replica) const;
   void define(ValueId value, int replica, TensorId tensor);

@@ -42,7 +42,7 @@ class Expansion {
       SHEAF_TRY(add_step(StepId(i)));
       SHEAF_TRY(training_.check_loss(StepId(i)));
     }
-    SHEAF_TRY(training_.finish_sums(nullptr));
+    SHEAF_TRY(training_.finish_buckets(nullptr));
     SHEAF_TRY(add_outputs());
     SHEAF_TRY(training_.add_updates(variables_));
     SHEAF_TRY(messages_.agree());
@@ -77,7 +77,7 @@ class Expansion {
   Result<void> add_step(StepId id) {
     const Step& step = context_.step(id);
     const Op op = step.op;
-    SHEAF_TRY(training_.finish_sums(&step));
+    SHEAF_TRY(training_.finish_buckets(&step));
     const Movement movement = traits(op).movement;
     switch (movement.carries) {
       case Carries::nothing: break;
@@ -85,12 +85,12 @@ class Expansion {
       case Carries::whole: return movement_.replicate(id);
       case Carries::summands:
         if (movement.route != Route::among) return training_.reduce(id);
-        return op == Op::reduce_scatter ? training_.reduce_scatter(id) : training_.all_reduce(id);
+        return op == Op::reduce_scatter ? training_.shares().reduce_scatter(id) : training_.all_reduce(id);
     }
     const bool works = op != Op::view && op != Op::print;
     if (works && step.place.kind == Place::region && training_.alike(id)) return training_.call_alike(id);
     if (works && context_.value(ValueId(step.outputs[0])).layout.kind == ValueLayout::sharded)
-      return training_.call_on_shares(id);
+      return training_.shares().call(id);
     SHEAF_ASSIGN(const auto places, replicas_.spots(step));
     for (const Spot& spot : places) {
       Result<void> done = op == Op::view ? view(id, spot) : op == Op::print ? print(id, spot) : calls_.call(id, spot);
@@ -102,7 +102,7 @@ class Expansion {
   Result<void> move_chunks(StepId id, Route route) {
     switch (route) {
       case Route::to_replicas: return movement_.scatter(id);
-      case Route::among: return training_.all_gather(id);
+      case Route::among: return training_.shares().all_gather(id);
       case Route::within: return movement_.shard(id);
       default: return movement_.gather(id);
     }

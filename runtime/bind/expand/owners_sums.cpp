@@ -32,9 +32,10 @@ Result<void> OwnersSums::add(StepId id) {
   const Step& step = builder_.step(id);
   const ValueId value(step.inputs[0]);
   const TensorSpec format = builder_.spec(builder_.at(value, 0));
-  if (!open_.empty()) {
-    const Step& first = builder_.step(open_.front().step);
-    if (first.place != step.place || builder_.spec(open_.front().parts[0]).dtype != format.dtype) SHEAF_TRY(make_all());
+  if (!bucket_.empty()) {
+    const Member& member = bucket_.members().front();
+    const bool alike = builder_.step(member.step).place == step.place && builder_.spec(member.parts[0]).dtype == format.dtype;
+    if (!alike) SHEAF_TRY(make_all());
   }
   Member member;
   member.step = id;
@@ -44,48 +45,34 @@ Result<void> OwnersSums::add(StepId id) {
     if (!part) return replicas_.located(std::move(part.error()), step, spot);
     member.parts.push_back(*part);
   }
-  member.offset = (bytes_ + kAlignment - 1) / kAlignment * kAlignment;
-  bytes_ = member.offset + format.bytes;
-  open_.push_back(std::move(member));
-  pending_.insert(step.outputs[0]);
+  member.offset = (bucket_.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t more = member.offset + format.bytes - bucket_.bytes();
+  bucket_.add(std::move(member), step.outputs[0], more);
   const std::span<const size_t> limits =
       builder_.devices().world() ? std::span(kMessageBucketLimits) : std::span(kBucketLimits);
-  return bytes_ >= limits[std::min(made_, limits.size() - 1)] ? make_all() : Result<void>();
+  return bucket_.full(limits) ? make_all() : Result<void>();
 }
 
-Result<void> OwnersSums::make_inputs(const Step& step) {
-  const bool reads = std::any_of(step.inputs.begin(), step.inputs.end(), [&](int input) { return pending_.contains(input); });
-  return reads ? make_all() : Result<void>();
-}
+Result<void> OwnersSums::make_inputs(const Step& step) { return bucket_.makes_any(step.inputs) ? make_all() : Result<void>(); }
 
 std::vector<TensorId> OwnersSums::side_by_side(const std::vector<Spot>& sources, const TensorSpec& bucket) {
-  const std::string name = "bucket " + std::to_string(made_);
+  const std::string name = "bucket " + std::to_string(bucket_.number());
   std::vector<TensorId> made;
   for (size_t s = 0; s < sources.size(); ++s) {
     const TensorId whole = builder_.add(bucket, name, sources[s].lane);
     Spot filler = sources[s];  // where the replica's lane would come to it only after what it computes next
     filler.lane = builder_.devices().messenger_for(filler.lane);
-    for (const Member& member : open_) {
+    size_t end = 0;
+    for (const Member& member : bucket_.members()) {
+      builder_.fill(whole, end, member.offset, member.step, filler);
       Instance::Copy copy{{builder_.spec(member.parts[s]).bytes, 1, 0, 0}, 0, member.offset};
       copy.placeable = true;  // it is made there
       builder_.add(copy, member.step, filler, {member.parts[s]}, {whole});
+      end = member.offset + builder_.spec(member.parts[s]).bytes;
     }
-    fill_gaps(whole, filler);
     made.push_back(whole);
   }
   return made;
-}
-
-void OwnersSums::fill_gaps(TensorId whole, const Spot& spot) {
-  if (builder_.devices().in_host_memory(spot.lane)) return;
-  for (size_t i = 0; i + 1 < open_.size(); ++i) {
-    const size_t end = open_[i].offset + builder_.spec(open_[i].parts[0]).bytes, bytes = open_[i + 1].offset - end;
-    if (bytes == 0) continue;
-    const TensorSpec gap = plain_tensor(DType::uint8, {static_cast<int64_t>(bytes)});
-    const NodeId zeros = builder_.store().zeros(gap, builder_.device(spot.lane)).node;
-    const TensorId source = builder_.add(gap, "zeros", spot.lane, Tensor::Stored{zeros});
-    builder_.add(Instance::Copy{{bytes, 1, 0, 0}, 0, end}, open_[i].step, spot, {source}, {whole});
-  }
 }
 
 std::vector<OwnersSums::Owner> OwnersSums::owners(const std::vector<Spot>& targets, int64_t elements, size_t size) const {
@@ -112,7 +99,7 @@ Result<void> OwnersSums::add_up(Owner& owner, std::vector<TensorId> parts) {
     owner.sum = parts[0];
     return {};
   }
-  const StepId id = open_.front().step;
+  const StepId id = bucket_.members().front().step;
   Step sum;
   sum.op = Op::reduce;
   sum.layer = builder_.step(id).layer;
@@ -121,15 +108,16 @@ Result<void> OwnersSums::add_up(Owner& owner, std::vector<TensorId> parts) {
   sum.outputs = builder_.step(id).outputs;
   auto prepared = calls_.prepare(sum, parts, {builder_.spec(parts[0])}, id, owner.messages);
   if (!prepared) return replicas_.located(std::move(prepared.error()), builder_.step(id), owner.spot);
-  owner.sum = builder_.add(prepared->outputs[0], "sums of bucket " + std::to_string(made_), owner.spot.lane);
+  owner.sum = builder_.add(prepared->outputs[0], "sums of bucket " + std::to_string(bucket_.number()), owner.spot.lane);
   builder_.add(Instance::LibraryCall{call_of(std::move(*prepared))}, id, owner.messages, std::move(parts), {owner.sum});
   return {};
 }
 
 Result<void> OwnersSums::gather(std::vector<Owner>& owners, const TensorSpec& bucket) {
-  const StepId id = open_.front().step;
+  const StepId id = bucket_.members().front().step;
   const size_t size = size_of(bucket.dtype);
-  for (Owner& owner : owners) owner.whole = builder_.add(bucket, "sums of bucket " + std::to_string(made_), owner.spot.lane);
+  for (Owner& owner : owners)
+    owner.whole = builder_.add(bucket, "sums of bucket " + std::to_string(bucket_.number()), owner.spot.lane);
   for (const Owner& from : owners) {
     if (from.run.count == 0) continue;
     for (const Owner& to : owners) {
@@ -144,17 +132,17 @@ Result<void> OwnersSums::gather(std::vector<Owner>& owners, const TensorSpec& bu
 }
 
 Result<void> OwnersSums::make_all() {
-  if (open_.empty()) return {};
-  const StepId id = open_.front().step;
-  const DType dtype = builder_.spec(open_.front().parts[0]).dtype;
+  if (bucket_.empty()) return {};
+  const StepId id = bucket_.members().front().step;
+  const DType dtype = builder_.spec(bucket_.members().front().parts[0]).dtype;
   const size_t size = size_of(dtype);
-  const TensorSpec bucket = plain_tensor(dtype, {static_cast<int64_t>((bytes_ + size - 1) / size)});
+  const TensorSpec bucket = plain_tensor(dtype, {static_cast<int64_t>((bucket_.bytes() + size - 1) / size)});
   SHEAF_ASSIGN(const auto from, sources(builder_.step(id)));
   SHEAF_ASSIGN(const auto to, replicas_.spots(builder_.step(id)));
   const std::vector<TensorId> summands = side_by_side(from, bucket);
   std::vector<Owner> each = owners(to, bucket.dims[0], size);
   std::vector<TensorId> summed;
-  for (const Member& member : open_) summed.insert(summed.end(), member.parts.begin(), member.parts.end());
+  for (const Member& member : bucket_.members()) summed.insert(summed.end(), member.parts.begin(), member.parts.end());
   // All sends come before all sums, so that no rank's sum delays another's summands.
   std::vector<std::vector<TensorId>> parts(each.size());
   for (size_t o = 0; o < each.size(); ++o) {
@@ -171,7 +159,7 @@ Result<void> OwnersSums::make_all() {
   for (size_t o = 0; o < each.size(); ++o)
     if (each[o].run.count > 0) SHEAF_TRY(add_up(each[o], std::move(parts[o])));
   SHEAF_TRY(gather(each, bucket));
-  for (const Member& member : open_) {
+  for (const Member& member : bucket_.members()) {
     const ValueId result(builder_.step(member.step).outputs[0]);
     for (const Spot& spot : to) {
       const auto owner = owner_for(spot, each);
@@ -185,10 +173,7 @@ Result<void> OwnersSums::make_all() {
       builder_.define(result, spot.replica, sum);
     }
   }
-  open_.clear();
-  pending_.clear();
-  bytes_ = 0;
-  ++made_;
+  bucket_.close();
   return {};
 }
 

@@ -4,9 +4,9 @@
 
 #include "runtime/bind/expand/calls.h"
 #include "runtime/bind/expand/movements.h"
+#include "runtime/bind/expand/open_bucket.h"
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 namespace sheaf {
@@ -48,8 +48,6 @@ class OwnersSums {
   Result<std::vector<Spot>> sources(const Step& step) const;
   /// Each source's operands, in one tensor.
   std::vector<TensorId> side_by_side(const std::vector<Spot>& sources, const TensorSpec& bucket);
-  /// A device's memory between the members, which nobody writes otherwise: sums and messages read all of it.
-  void fill_gaps(TensorId whole, const Spot& spot);
   /// `size`: of an element.
   std::vector<Owner> owners(const std::vector<Spot>& targets, int64_t elements, size_t size) const;
   /// The one of `owners` whose sums `spot` reads.
@@ -69,10 +67,7 @@ class OwnersSums {
   Movements& movement_;
   RankMessages& messages_;
   Calls& calls_;
-  std::vector<Member> open_;
-  std::set<int> pending_;  ///< values that open_ makes
-  size_t bytes_ = 0;       ///< of open_
-  size_t made_ = 0;        ///< buckets
+  OpenBucket<Member> bucket_;
 };
 
 }  // namespace sheaf

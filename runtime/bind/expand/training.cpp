@@ -32,7 +32,7 @@ Result<std::vector<TensorId>> Training::summands(StepId id, const Spot& target) 
 Result<void> Training::reduce(StepId id) {
   SHEAF_ASSIGN(const auto targets, replicas_.spots(builder_.step(id)));
   SHEAF_ASSIGN(auto parts, summands(id, targets.front()));
-  return add_sum(id, std::move(parts), targets.front());
+  return sums_.add(id, std::move(parts), targets.front());
 }
 
 Result<void> Training::all_reduce(StepId id) {
@@ -40,7 +40,7 @@ Result<void> Training::all_reduce(StepId id) {
   if (by_owners) return owners_sums_.add(id);
   const ValueId result(builder_.step(id).outputs[0]);
   std::optional<int> added;  // on this replica; a separate memory gets a copy
-  return once_in_each_memory(id, [&](const Spot& spot) -> Result<void> {
+  return sums_.once_in_each_memory(id, [&](const Spot& spot) -> Result<void> {
     if (added) {
       SHEAF_ASSIGN(const auto copy, movement_.moved(builder_.at(result, *added), builder_.name(result), id, spot));
       builder_.define(result, spot.replica, copy);
@@ -48,7 +48,7 @@ Result<void> Training::all_reduce(StepId id) {
     }
     added = spot.replica;
     SHEAF_ASSIGN(auto parts, summands(id, spot));
-    return add_sum(id, std::move(parts), spot);
+    return sums_.add(id, std::move(parts), spot);
   });
 }
 
@@ -62,73 +62,11 @@ bool Training::alike(StepId id) const {
 }
 
 Result<void> Training::call_alike(StepId id) {
-  return once_in_each_memory(id, [&](const Spot& spot) -> Result<void> {
+  return sums_.once_in_each_memory(id, [&](const Spot& spot) -> Result<void> {
     auto called = calls_.call(id, spot);
     if (!called) return replicas_.located(std::move(called.error()), builder_.step(id), spot);
     return {};
   });
-}
-
-Result<void> Training::once_in_each_memory(StepId id, const std::function<Result<void>(const Spot&)>& make) {
-  const Step& step = builder_.step(id);
-  SHEAF_ASSIGN(const auto places, replicas_.spots(step));
-  shared_work_.resize(builder_.devices().lanes().size(), 0);
-  std::vector<Spot> makers;  // one in each memory
-  const auto maker_for = [&](const Spot& spot) {
-    return std::find_if(makers.begin(), makers.end(),
-                        [&](const Spot& maker) { return builder_.same_memory(maker.lane, spot.lane); });
-  };
-  for (const Spot& spot : places) {
-    const auto maker = maker_for(spot);
-    if (maker == makers.end()) makers.push_back(spot);
-    else if (shared_work_[spot.lane] < shared_work_[maker->lane]) *maker = spot;
-  }
-  for (const Spot& maker : makers) {
-    SHEAF_TRY(make(maker));
-    for (int output : step.outputs)
-      shared_work_[maker.lane] += builder_.spec(builder_.at(ValueId(output), maker.replica)).bytes;
-  }
-  for (const Spot& spot : places) {
-    const Spot& maker = *maker_for(spot);
-    if (spot.replica == maker.replica) continue;
-    for (int output : step.outputs) {
-      const ValueId value(output);
-      SHEAF_ASSIGN(const auto seen, movement_.moved(builder_.at(value, maker.replica), builder_.name(value), id, spot));
-      builder_.define(value, spot.replica, seen);
-    }
-  }
-  return {};
-}
-
-Result<void> Training::add_sum(StepId id, std::vector<TensorId> parts, const Spot& target, const Spot& maker) {
-  const Step& step = builder_.step(id);
-  const ValueId result(step.outputs[0]);
-  for (size_t i = 1; i < parts.size(); ++i) {  // a value from another memory is plain
-    auto alike = formats_.in_format(parts[i], builder_.spec(parts[0]), id, maker);
-    if (!alike) return replicas_.located(std::move(alike.error()), step, target);
-    parts[i] = *alike;
-  }
-  if (parts.size() == 1) {
-    builder_.define(result, target.replica, parts[0]);
-    return {};
-  }
-  Step sum;
-  sum.op = Op::reduce;
-  sum.layer = step.layer;
-  for (size_t i = 0; i < parts.size(); ++i) sum.roles.push_back("x" + std::to_string(i));
-  sum.inputs.assign(parts.size(), step.inputs[0]);
-  sum.outputs = step.outputs;
-  SHEAF_ASSIGN(const auto spec, replicas_.spec(result, target.replica));
-  if (element_count(spec) == 0) {
-    builder_.define(result, target.replica, builder_.add(spec, builder_.name(result), target.lane));
-    return {};
-  }
-  auto prepared = calls_.prepare(sum, parts, {spec}, id, maker);
-  if (!prepared) return replicas_.located(std::move(prepared.error()), step, target);
-  const TensorId total = builder_.add(prepared->outputs[0], builder_.name(result), target.lane);
-  builder_.define(result, target.replica, total);
-  builder_.add(Instance::LibraryCall{call_of(std::move(*prepared))}, id, maker, std::move(parts), {total});
-  return {};
 }
 
 Result<void> Training::check_loss(StepId id) {
