@@ -19,8 +19,8 @@ namespace sheaf {
 /// lanes for messages, or the links, do it, while replicas go on computing.
 class Shares {
  public:
-  Shares(Builder& builder, const Replicas& replicas, Formats& formats, Movements& movement, RankMessages& messages, Calls& calls,
-         Sums& sums)
+  Shares(Builder& builder, const Replicas& replicas, Formats& formats, Movements& movement, RankMessages& messages,
+         Calls& calls, Sums& sums)
       : builder_(builder),
         replicas_(replicas),
         formats_(formats),
