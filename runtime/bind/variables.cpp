@@ -6,8 +6,10 @@
 #include <cstring>
 #include <set>
 
-#if defined(__GLIBC__)
+// AddressSanitizer's heap isn't the C library's, which would be set up by the first call, and twice at once by two threads.
+#if defined(__GLIBC__) && !(defined(__has_feature) && (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)))
 #include <malloc.h>
+#define SHEAF_TRIMS_HEAP
 #endif
 
 namespace sheaf {
@@ -16,7 +18,7 @@ namespace {
 /// Returns freed memory to the system: the C library's heap would keep blocks of megabytes, which no memory prediction
 /// includes.
 void trim_heap() {
-#if defined(__GLIBC__)
+#ifdef SHEAF_TRIMS_HEAP
   malloc_trim(0);
 #endif
 }
