@@ -1,25 +1,24 @@
 // Variables in the variable store: their homes, and their values as the caller sees them.
 #include "runtime/bind/variable_store.h"
+#include "runtime/base/sanitizers.h"
 #include "runtime/plan/base64.h"
 
 #include <algorithm>
 #include <cstring>
 #include <set>
 
-// AddressSanitizer's heap isn't the C library's, which would be set up by the first call, and twice at once by two threads.
-#if defined(__GLIBC__) && !(defined(__has_feature) && (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)))
+#if defined(__GLIBC__)
 #include <malloc.h>
-#define SHEAF_TRIMS_HEAP
 #endif
 
 namespace sheaf {
 namespace {
 
 /// Returns freed memory to the system: the C library's heap would keep blocks of megabytes, which no memory prediction
-/// includes.
+/// includes. Not a sanitizer's heap: there the call would set up the C library's own, and twice at once from two threads.
 void trim_heap() {
-#ifdef SHEAF_TRIMS_HEAP
-  malloc_trim(0);
+#if defined(__GLIBC__)
+  if constexpr (!under_address_sanitizer && !under_thread_sanitizer) malloc_trim(0);
 #endif
 }
 
