@@ -198,7 +198,8 @@ double channels_share(const DeviceDescription& device, Op op, DType dtype, int64
   // With ratio = (8 / (8 + h)) / (64 / (64 + h)):
   const double ratio = least->second / many->second;
   if (ratio >= 1) return 1;
-  if (ratio <= double(kFewChannels) / kManyChannels) return std::min(1.0, double(channels) / kManyChannels);
+  if (channels >= kManyChannels) return 1;  // the formula would go on to a rate that no product of matrices has
+  if (ratio <= double(kFewChannels) / kManyChannels) return double(channels) / kManyChannels;
   const double h = kFewChannels * (1 - ratio) / (ratio - double(kFewChannels) / kManyChannels);
   const auto share = [h](double c) { return c / (c + h); };
   return share(double(channels)) / share(kManyChannels);

@@ -45,7 +45,7 @@ std::string devices_text(const DeviceDescriptions& devices);
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes, double cached);
 
 /// What a convolution of `channels` channels reaches of the rate of one of 64, which lane_roofline() has: c / (c + h), where h follows
-/// from DeviceDescription::few_channels. 1 if they don't list `op`.
+/// from DeviceDescription::few_channels; 1 with more channels. 1 if they don't list `op`.
 double channels_share(const DeviceDescription& device, Op op, DType dtype, int64_t channels);
 
 /// The same for an operation by itself: what fits into the caches is there.
