@@ -4,6 +4,7 @@
 // y = (x - mean) / sqrt(var + eps) · weight + bias, mean and var (biased) over all dimensions but the
 // channels.
 #include "runtime/cpu/ops/activation.h"
+#include "runtime/cpu/ops/batch_norm_rows.h"
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/workspace.h"
@@ -16,23 +17,17 @@ using dnnl::batch_normalization_backward;
 using dnnl::batch_normalization_forward;
 using dnnl::normalization_flags;
 
-struct BatchNorm {
-  DnnlDims dims;  ///< x's; [N, C] as [N, C, 1, 1]
-  DnnlDims channels;
-  float eps = 0;
-  bool affine = false, relu = false;
+normalization_flags flags_of(const BatchNorm& norm) {
+  auto flags = normalization_flags::none;
+  if (norm.affine) flags |= normalization_flags::use_scale | normalization_flags::use_shift;
+  if (norm.relu) flags |= normalization_flags::fuse_norm_relu;
+  return flags;
+}
 
-  normalization_flags flags() const {
-    auto flags = normalization_flags::none;
-    if (affine) flags |= normalization_flags::use_scale | normalization_flags::use_shift;
-    if (relu) flags |= normalization_flags::fuse_norm_relu;
-    return flags;
-  }
-  batch_normalization_forward::primitive_desc forward(const DnnlDesc& x) const {
-    return {batch_normalization_forward::desc(dnnl::prop_kind::forward_training, x, eps, flags()), step_attributes(),
-            dnnl_engine()};
-  }
-};
+batch_normalization_forward::primitive_desc library_forward(const BatchNorm& norm, const DnnlDesc& x) {
+  return {batch_normalization_forward::desc(dnnl::prop_kind::forward_training, x, norm.eps, flags_of(norm)), step_attributes(),
+          dnnl_engine()};
+}
 
 void require_channels(const DnnlDims& dims, const DnnlDims& channels, const char* name) {
   require(dims == channels, std::string(name) + " should have shape " + to_string(channels));
@@ -61,27 +56,22 @@ BatchNorm batch_norm_of(const Operation& operation) {
   return norm;
 }
 
-/// The layouts of x, y and their gradients: for oneDNN, and as tensors of the step.
-struct Layout {
-  DnnlDesc desc;
-  TensorSpec tensor;
-};
-
-Layout layout_of(const Operation& operation, const BatchNorm& norm, const DnnlDesc& desc) {
+BatchNormLayout layout_of(const Operation& operation, const BatchNorm& norm, const DnnlDesc& desc) {
   const DnnlDims& dims = operation.operand("x").dims;
   if (dims.size() == 2) return {desc, plain_tensor(operation.dtype(), dims)};  // [N, C, 1, 1] as nhwc
   return {desc, dnnl_tensor(dims, desc, plain_desc(norm.dims, operation.data_type()), activation_letters(dims.size()))};
 }
 
 /// As x is at hand.
-Layout layout_of_x(const Operation& operation, const BatchNorm& norm) {
+BatchNormLayout layout_of_x(const Operation& operation, const BatchNorm& norm) {
   constexpr auto nhwc = dnnl::memory::format_tag::nhwc;
   const auto type = operation.data_type();
   const TensorSpec& x = operation.operand("x");
   if (x.dims.size() == 2) return layout_of(operation, norm, DnnlDesc(norm.dims, type, nhwc));
   const DnnlDesc at_hand = desc_at_hand(x, plain_desc(norm.dims, type));
   // A workspace would remember these dims, which are not x's.
-  if (x.dims.size() == 4 && !norm.relu && same_layout(at_hand, pixels_desc(x.dims, type)))
+  if (x.dims.size() == 4 && !norm.relu && !batch_norm_rows_fit(norm, at_hand) &&
+      same_layout(at_hand, pixels_desc(x.dims, type)))
     return {DnnlDesc({x.dims[2], x.dims[1], x.dims[3], x.dims[0]}, type, nhwc), x};
   return layout_of(operation, norm, at_hand);
 }
@@ -98,8 +88,9 @@ Prepared prepare_batch_norm_train(const Operation& operation) {
   require_channels(operation.wide_output(1).dims, norm.channels, "output 1, the mean,");
   require_channels(operation.wide_output(2).dims, norm.channels, "output 2, the variance,");
 
-  const Layout layout = layout_of_x(operation, norm);
-  const auto pd = norm.forward(layout.desc);
+  BatchNormLayout layout = layout_of_x(operation, norm);
+  if (batch_norm_rows_fit(norm, layout.desc)) return prepare_batch_norm_rows(operation, norm, std::move(layout));
+  const auto pd = library_forward(norm, layout.desc);
   Prepared prepared = operation.prepared();
   prepared.inputs[operation.find("x")] = prepared.outputs[0] = layout.tensor;
   if (norm.relu) operation.nan_cut = NanCut::norm;
@@ -137,12 +128,14 @@ Prepared prepare_batch_norm_backward(const Operation& operation) {
     require_channels(operation.wide_output(i).dims, norm.channels, i == 1 ? "dweight" : "dbias");
 
   Prepared prepared = operation.prepared();
-  const Layout layout = norm.relu ? layout_of(operation, norm, take_workspace(operation, Op::batch_norm_train, prepared).x())
-                                  : layout_of_x(operation, norm);
+  BatchNormLayout layout = norm.relu ? layout_of(operation, norm, take_workspace(operation, Op::batch_norm_train, prepared).x())
+                                     : layout_of_x(operation, norm);
+  if (batch_norm_rows_fit(norm, layout.desc)) return prepare_batch_norm_rows_backward(operation, norm, std::move(layout));
   const DnnlDesc& x = layout.desc;
   const auto kind = norm.affine ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;
-  const batch_normalization_backward::primitive_desc pd(batch_normalization_backward::desc(kind, x, x, norm.eps, norm.flags()),
-                                                        step_attributes(), dnnl_engine(), norm.forward(x));
+  const batch_normalization_backward::primitive_desc pd(
+      batch_normalization_backward::desc(kind, x, x, norm.eps, flags_of(norm)), step_attributes(), dnnl_engine(),
+      library_forward(norm, x));
   prepared.inputs[operation.find("x")] = prepared.inputs[operation.find("dy")] = prepared.outputs[0] = layout.tensor;
   prepared.in_place.push_back({operation.find("dy"), 0});
   take_library(

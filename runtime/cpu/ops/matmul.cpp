@@ -9,7 +9,7 @@ namespace {
 
 /// The product as oneDNN sees it: equal ranks, batch dims equal or 1. A transposed operand has its dims
 /// swapped, and its strides with them.
-struct Product {
+struct MatrixProduct {
   DnnlDesc a, b, y;
   int64_t depth = 0;
 };
@@ -29,8 +29,8 @@ DnnlDesc matrices(DnnlDims dims, bool transposed, dnnl::memory::data_type type) 
   return DnnlDesc(dims, type, strides);
 }
 
-Product product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t>& b_dims, const std::vector<int64_t>& y_dims,
-                   bool transpose_a, bool transpose_b, dnnl::memory::data_type type) {
+MatrixProduct product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t>& b_dims,
+                         const std::vector<int64_t>& y_dims, bool transpose_a, bool transpose_b, dnnl::memory::data_type type) {
   const std::string shapes = to_string(a_dims) + " and " + to_string(b_dims);
   require(!a_dims.empty() && !b_dims.empty(), "matmul needs at least one dimension, not " + shapes);
   require((!transpose_a || a_dims.size() > 1) && (!transpose_b || b_dims.size() > 1),
@@ -59,7 +59,8 @@ Product product_of(const std::vector<int64_t>& a_dims, const std::vector<int64_t
   require(y_dims == expected, "output has shape " + to_string(y_dims) + ", expected " + to_string(expected));
 
   const auto describe = [&](const DnnlDims& a_shape, const DnnlDims& b_shape, const DnnlDims& y_shape) {
-    return Product{matrices(a_shape, transpose_a, type), matrices(b_shape, transpose_b, type), plain_desc(y_shape, type), k};
+    return MatrixProduct{matrices(a_shape, transpose_a, type), matrices(b_shape, transpose_b, type), plain_desc(y_shape, type),
+                         k};
   };
   const int64_t count = product(batch, 0, rank), b_count = product(b, 0, rank), a_count = product(a, 0, rank);
   if (b_count == 1 && (!transpose_a || count == 1))  // one matrix for all: a taller product
@@ -88,8 +89,8 @@ class Zeros final : public Executable {
 
 Prepared prepare_matmul(const Operation& operation) {
   const TensorSpec &a = operation.operand("a"), &b = operation.operand("b"), &y = operation.output();
-  const Product shape = product_of(a.dims, b.dims, y.dims, operation.flag("transpose_a", false),
-                                   operation.flag("transpose_b", false), operation.data_type());
+  const MatrixProduct shape = product_of(a.dims, b.dims, y.dims, operation.flag("transpose_a", false),
+                                         operation.flag("transpose_b", false), operation.data_type());
   Prepared prepared = operation.prepared();
   if (shape.depth == 0) {
     prepared.executable = std::make_unique<Zeros>(operation.output_buffer().buffer, prepared.outputs[0].bytes);

@@ -1,0 +1,15 @@
+#include "runtime/cpu/norm/kernels.h"
+
+#include "runtime/machine/isa.h"
+
+namespace sheaf::norm {
+
+const KernelTable* kernels_of([[maybe_unused]] Element element, [[maybe_unused]] int64_t channels) {
+#if defined(__x86_64__)
+  if (has_avx512() && channels % v4::f32.lanes == 0) return element == Element::f32 ? &v4::f32 : &v4::bf16;
+  if (has_avx2() && channels % v3::f32.lanes == 0) return element == Element::f32 ? &v3::f32 : &v3::bf16;
+#endif
+  return nullptr;
+}
+
+}  // namespace sheaf::norm
