@@ -24,8 +24,8 @@ struct KernelTable {
   void (*add_sums)(const void* x, const void* dy, int64_t rows, int64_t channels, const Affine& affine, bool relu, float* sum,
                    float* product);
   /// dx = scale · (dy − lift − (x − mean) · tilt); may be dy's memory.
-  void (*gradient)(const void* x, const void* dy, void* dx, int64_t rows, int64_t channels, const Affine& affine, const float* lift,
-                   const float* tilt, bool relu);
+  void (*gradient)(const void* x, const void* dy, void* dx, int64_t rows, int64_t channels, const Affine& affine,
+                   const float* lift, const float* tilt, bool relu);
 };
 
 enum class Element { f32, bf16 };

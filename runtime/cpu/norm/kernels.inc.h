@@ -16,7 +16,8 @@ using winograd::Vector;
 template <typename Strip>
 SHEAF_INLINE void for_strips(int64_t channels, Strip strip) {
   int64_t channel = 0;
-  for (; channel + most_strip * lanes <= channels; channel += most_strip * lanes) strip.template operator()<most_strip>(channel);
+  for (; channel + most_strip * lanes <= channels; channel += most_strip * lanes)
+    strip.template operator()<most_strip>(channel);
   for (; channel < channels; channel += lanes) strip.template operator()<1>(channel);
 }
 
@@ -135,15 +136,16 @@ struct Rows {
     const auto work = relu ? normalise_by<true> : normalise_by<false>;
     work(static_cast<const Value*>(x), static_cast<Value*>(y), rows, channels, affine);
   }
-  static void add_sums(const void* x, const void* dy, int64_t rows, int64_t channels, const Affine& affine, bool relu, float* sum,
-                       float* product) {
+  static void add_sums(const void* x, const void* dy, int64_t rows, int64_t channels, const Affine& affine, bool relu,
+                       float* sum, float* product) {
     const auto work = relu ? add_sums_by<true> : add_sums_by<false>;
     work(static_cast<const Value*>(x), static_cast<const Value*>(dy), rows, channels, affine, sum, product);
   }
   static void gradient(const void* x, const void* dy, void* dx, int64_t rows, int64_t channels, const Affine& affine,
                        const float* lift, const float* tilt, bool relu) {
     const auto work = relu ? gradient_by<true> : gradient_by<false>;
-    work(static_cast<const Value*>(x), static_cast<const Value*>(dy), static_cast<Value*>(dx), rows, channels, affine, lift, tilt);
+    work(static_cast<const Value*>(x), static_cast<const Value*>(dy), static_cast<Value*>(dx), rows, channels, affine, lift,
+         tilt);
   }
 };
 

@@ -90,8 +90,8 @@ class RowsTraining final : public Executable {
     const auto floats = [&](const BufferRef& at) { return reinterpret_cast<float*>(at.resolve(buffers, scratch)); };
     const char* const x = x_.resolve(buffers, scratch);
     char* const y = y_.resolve(buffers, scratch);
-    float *const means = floats(means_), *const squares = floats(squares_), *const mean = floats(mean_), *const var = floats(var_),
-                 *const scale = floats(scale_), *const shift = floats(shift_);
+    float *const means = floats(means_), *const squares = floats(squares_), *const mean = floats(mean_),
+                 *const var = floats(var_), *const scale = floats(scale_), *const shift = floats(shift_);
     const int64_t channels = of_.channels;
     of_.for_chunks(false, [&](int64_t group, int64_t row, int64_t rows) {
       of_.kernels->statistics(of_.at(x, row), rows, channels, row - group * of_.group(), means + group * channels,
@@ -147,12 +147,13 @@ class RowsGradient final : public Executable {
     const auto floats = [&](const BufferRef& at) { return reinterpret_cast<float*>(at.resolve(buffers, scratch)); };
     const char *const x = x_.resolve(buffers, scratch), *const dy = dy_.resolve(buffers, scratch);
     char* const dx = dx_.resolve(buffers, scratch);
-    float *const sums = floats(sums_), *const products = floats(products_), *const scale = floats(scale_), *const lift = floats(lift_),
-                 *const tilt = floats(tilt_);
+    float *const sums = floats(sums_), *const products = floats(products_), *const scale = floats(scale_),
+                 *const lift = floats(lift_), *const tilt = floats(tilt_);
     const float *const mean = floats(mean_), *const var = floats(var_), *const weight = of_.affine ? floats(weight_) : nullptr;
     const int64_t channels = of_.channels;
     for (int64_t c = 0; c < channels; ++c) scale[c] = of_.scale_of(weight ? weight[c] : 1, var[c]);
-    const norm::Affine affine = {mean, scale, of_.relu ? floats(shift_) : mean};  // without a ReLU no sum reads the shift's values
+    const norm::Affine affine = {mean, scale,
+                                 of_.relu ? floats(shift_) : mean};  // without a ReLU no sum reads the shift's values
     of_.for_chunks(false, [&](int64_t group, int64_t row, int64_t rows) {
       float *const sum = sums + group * channels, *const product = products + group * channels;
       if (row == group * of_.group()) {
@@ -223,7 +224,8 @@ Prepared prepare_batch_norm_rows(const Operation& operation, const BatchNorm& no
 Prepared prepare_batch_norm_rows_backward(const Operation& operation, const BatchNorm& norm, BatchNormLayout layout) {
   Prepared prepared = operation.prepared();
   if (norm.relu) take_workspace(operation, Op::batch_norm_train, prepared);
-  prepared.inputs[size_t(operation.find("x"))] = prepared.inputs[size_t(operation.find("dy"))] = prepared.outputs[0] = layout.tensor;
+  prepared.inputs[size_t(operation.find("x"))] = prepared.inputs[size_t(operation.find("dy"))] = prepared.outputs[0] =
+      layout.tensor;
   prepared.in_place.push_back({operation.find("dy"), 0});
   return finish<RowsGradient>(operation, norm, layout, std::move(prepared));
 }

@@ -100,8 +100,8 @@ TEST_P(BatchNormRows, AgreesWithLoops) {
     const auto expected = reference_training(norm.training());
     for (size_t i = 0; i < expected.size(); ++i) EXPECT_LT(relative_error(plain(made.outputs[i]), expected[i]), 2e-6) << i;
     const Tensor y = plain(made.outputs[0]);
-    const auto gradients = reference_training(
-        norm.gradient(plain(made.outputs[1]), plain(made.outputs[2]), norm.relu ? &y : nullptr));
+    const auto gradients =
+        reference_training(norm.gradient(plain(made.outputs[1]), plain(made.outputs[2]), norm.relu ? &y : nullptr));
     for (const bool in_place : {false, true}) {
       const TrainingRun run = norm.backward(made, in_place);
       expect_own(run);
@@ -186,7 +186,8 @@ void expect_rounded(const norm::KernelTable& wide, const norm::KernelTable& narr
     EXPECT_EQ(sum, narrow_sum);
     EXPECT_EQ(product, narrow_product);
     wide.gradient(x.data.data(), dy.data.data(), dx.data.data(), kFew, kChannels, affine, sum.data(), product.data(), relu);
-    narrow.gradient(narrow_x.data(), narrow_dy.data(), narrow_dx.data(), kFew, kChannels, affine, sum.data(), product.data(), relu);
+    narrow.gradient(narrow_x.data(), narrow_dy.data(), narrow_dx.data(), kFew, kChannels, affine, sum.data(), product.data(),
+                    relu);
     EXPECT_EQ(halves(rounded_to_bf16(dx).data), narrow_dx);
   }
 }
