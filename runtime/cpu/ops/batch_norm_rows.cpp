@@ -20,6 +20,8 @@ using tag = dnnl::memory::format_tag;
 /// Rows are cut into chunks, which a first cache holds, and those into groups. A group's sums are one thread's, and groups are added up in
 /// their order and in double precision: the same bits with any number of threads.
 constexpr int64_t kChunkValues = 8192, kChunksOfGroup = 4;
+/// At least, so that their sums take little memory beside many channels.
+constexpr int64_t kGroupRows = 64;
 /// Of a thread, so that it's worth waking.
 constexpr int64_t kGrainValues = 16384;
 
@@ -46,7 +48,7 @@ struct Rows {
         affine(norm.affine),
         relu(norm.relu) {}
 
-  int64_t group() const { return chunk * kChunksOfGroup; }
+  int64_t group() const { return chunk * std::max(kChunksOfGroup, kGroupRows / chunk); }
   int64_t groups() const { return (rows + group() - 1) / group(); }
   size_t vector_bytes() const { return size_t(channels) * sizeof(float); }
   /// `row` of x or of a tensor like it.
