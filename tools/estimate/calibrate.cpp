@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <thread>
 #include <vector>
 

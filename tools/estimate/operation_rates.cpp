@@ -13,10 +13,8 @@
 namespace sheaf {
 namespace {
 
-using Sizes = std::vector<int64_t>;
-
 constexpr int64_t kSide = 28;  // of the images
-/// Of each set of operands that calls take in turns: together beyond the caches.
+/// Of the sets of operands that calls take in turns, all together: beyond the caches.
 constexpr size_t kColdBytes = size_t{128} << 20;
 
 struct LibraryOperation {
@@ -45,7 +43,7 @@ LibraryOperation product(int64_t side, DType dtype) {
 /// A convolution of `channels` channels, 3×3, its gradients, and a transposed one, 4×4 with a stride of 2. The gradient of a weight is
 /// f32 (docs/precision.md).
 std::vector<LibraryOperation> convolutions(int64_t rows, int64_t channels, DType dtype) {
-  const Sizes taps = {channels, channels, 3, 3};
+  const std::vector<int64_t> taps = {channels, channels, 3, 3};
   const TensorSpec image = plain_tensor(dtype, {rows, channels, kSide, kSide}), weight = plain_tensor(dtype, taps),
                    small = plain_tensor(dtype, {rows, channels, kSide / 2, kSide / 2}),
                    wide = plain_tensor(dtype, {channels, channels, 4, 4}), dweight = plain_tensor(DType::float32, taps);

@@ -4,10 +4,12 @@
 
 namespace sheaf::norm {
 
-const KernelTable* kernels_of([[maybe_unused]] Element element, [[maybe_unused]] int64_t channels) {
+const KernelTable* kernels_of([[maybe_unused]] DType dtype, [[maybe_unused]] int64_t channels) {
 #if defined(__x86_64__)
-  if (has_avx512() && channels % v4::f32.lanes == 0) return element == Element::f32 ? &v4::f32 : &v4::bf16;
-  if (has_avx2() && channels % v3::f32.lanes == 0) return element == Element::f32 ? &v3::f32 : &v3::bf16;
+  if (dtype != DType::float32 && dtype != DType::bfloat16) return nullptr;
+  const bool wide = dtype == DType::float32;
+  if (has_avx512() && channels % v4::f32.lanes == 0) return wide ? &v4::f32 : &v4::bf16;
+  if (has_avx2() && channels % v3::f32.lanes == 0) return wide ? &v3::f32 : &v3::bf16;
 #endif
   return nullptr;
 }

@@ -1,6 +1,8 @@
 // The arithmetic of batch norm on rows of channels, for one instruction set.
 #pragma once
 
+#include "runtime/base/dtype.h"
+
 #include <cstdint>
 
 namespace sheaf::norm {
@@ -28,10 +30,9 @@ struct KernelTable {
                    const float* lift, const float* tilt, bool relu);
 };
 
-enum class Element { f32, bf16 };
-
-/// The best table for this many channels that the CPU can run (as oneDNN sees it: DNNL_MAX_CPU_ISA can hide instructions); null: none.
-const KernelTable* kernels_of(Element element, int64_t channels);
+/// The best table for values of `dtype` and this many channels that the CPU can run (as oneDNN sees it: DNNL_MAX_CPU_ISA can hide
+/// instructions); null: none.
+const KernelTable* kernels_of(DType dtype, int64_t channels);
 
 namespace v4 {
 extern const KernelTable f32, bf16;

@@ -87,7 +87,7 @@ struct Rows {
     });
   }
 
-  /// Visits what all channels' dy is where the ReLU is open, and x − mean: visit.operator()<count>(element, strip's place, dy, deviation).
+  /// visit(place in the tensors, register of the strip, dy or 0 where the ReLU is closed, x − mean) for the strip from `channel` on.
   template <bool relu, int count, typename Visit>
   static SHEAF_INLINE void for_gradients(const Value* x, const Value* dy, int64_t rows, int64_t channels, const Affine& affine,
                                          int64_t channel, Visit visit) {

@@ -64,16 +64,18 @@ BatchNormLayout layout_of(const Operation& operation, const BatchNorm& norm, con
 
 /// As x is at hand.
 BatchNormLayout layout_of_x(const Operation& operation, const BatchNorm& norm) {
-  constexpr auto nhwc = dnnl::memory::format_tag::nhwc;
   const auto type = operation.data_type();
   const TensorSpec& x = operation.operand("x");
-  if (x.dims.size() == 2) return layout_of(operation, norm, DnnlDesc(norm.dims, type, nhwc));
-  const DnnlDesc at_hand = desc_at_hand(x, plain_desc(norm.dims, type));
-  // A workspace would remember these dims, which are not x's.
-  if (x.dims.size() == 4 && !norm.relu && !batch_norm_rows_fit(norm, at_hand) &&
-      same_layout(at_hand, pixels_desc(x.dims, type)))
-    return {DnnlDesc({x.dims[2], x.dims[1], x.dims[3], x.dims[0]}, type, nhwc), x};
-  return layout_of(operation, norm, at_hand);
+  if (x.dims.size() == 2) return layout_of(operation, norm, DnnlDesc(norm.dims, type, dnnl::memory::format_tag::nhwc));
+  return layout_of(operation, norm, desc_at_hand(x, plain_desc(norm.dims, type)));
+}
+
+/// As oneDNN is shown x: an image that is stored pixel by pixel, with its dimensions renamed, has its channels last. Not with a ReLU, whose
+/// workspace would remember these dims.
+DnnlDesc library_desc(const Operation& operation, const BatchNorm& norm, const DnnlDesc& x) {
+  const DnnlDims& dims = operation.operand("x").dims;
+  if (dims.size() != 4 || norm.relu || !same_layout(x, pixels_desc(dims, operation.data_type()))) return x;
+  return {{dims[2], dims[1], dims[3], dims[0]}, operation.data_type(), dnnl::memory::format_tag::nhwc};
 }
 
 }  // namespace
@@ -88,9 +90,9 @@ Prepared prepare_batch_norm_train(const Operation& operation) {
   require_channels(operation.wide_output(1).dims, norm.channels, "output 1, the mean,");
   require_channels(operation.wide_output(2).dims, norm.channels, "output 2, the variance,");
 
-  BatchNormLayout layout = layout_of_x(operation, norm);
-  if (batch_norm_rows_fit(norm, layout.desc)) return prepare_batch_norm_rows(operation, norm, std::move(layout));
-  const auto pd = library_forward(norm, layout.desc);
+  const BatchNormLayout layout = layout_of_x(operation, norm);
+  if (batch_norm_rows_fit(norm, layout.desc)) return prepare_batch_norm_rows(operation, norm, layout);
+  const auto pd = library_forward(norm, library_desc(operation, norm, layout.desc));
   Prepared prepared = operation.prepared();
   prepared.inputs[operation.find("x")] = prepared.outputs[0] = layout.tensor;
   if (norm.relu) operation.nan_cut = NanCut::norm;
@@ -128,10 +130,11 @@ Prepared prepare_batch_norm_backward(const Operation& operation) {
     require_channels(operation.wide_output(i).dims, norm.channels, i == 1 ? "dweight" : "dbias");
 
   Prepared prepared = operation.prepared();
-  BatchNormLayout layout = norm.relu ? layout_of(operation, norm, take_workspace(operation, Op::batch_norm_train, prepared).x())
+  const BatchNormLayout layout = norm.relu
+                                     ? layout_of(operation, norm, take_workspace(operation, Op::batch_norm_train, prepared).x())
                                      : layout_of_x(operation, norm);
-  if (batch_norm_rows_fit(norm, layout.desc)) return prepare_batch_norm_rows_backward(operation, norm, std::move(layout));
-  const DnnlDesc& x = layout.desc;
+  if (batch_norm_rows_fit(norm, layout.desc)) return prepare_batch_norm_rows_backward(operation, norm, layout);
+  const DnnlDesc x = library_desc(operation, norm, layout.desc);
   const auto kind = norm.affine ? dnnl::prop_kind::backward : dnnl::prop_kind::backward_data;
   const batch_normalization_backward::primitive_desc pd(
       batch_normalization_backward::desc(kind, x, x, norm.eps, flags_of(norm)), step_attributes(), dnnl_engine(),

@@ -25,11 +25,6 @@ constexpr int64_t kGroupRows = 64;
 /// Of a thread, so that it's worth waking.
 constexpr int64_t kGrainValues = 16384;
 
-/// The vectors of a run that callers give: null where the layer isn't affine.
-struct Vectors {
-  BufferRef weight, bias;
-};
-
 struct Rows {
   const norm::KernelTable* kernels;
   int64_t rows, channels, chunk, value_bytes;
@@ -42,7 +37,7 @@ struct Rows {
         rows(product(norm.dims, 0, norm.dims.size()) / norm.dims[1]),
         channels(norm.dims[1]),
         chunk(std::clamp<int64_t>(kChunkValues / channels, 1, 128)),
-        value_bytes(int64_t(dnnl::memory::data_type_size(operation.data_type()))),
+        value_bytes(int64_t(size_of(operation.dtype()))),
         threads(operation.request.threads),
         eps(norm.eps),
         affine(norm.affine),
@@ -57,8 +52,8 @@ struct Rows {
     return tensor + row * channels * value_bytes;
   }
 
-  /// body(group, first row, rows) for each chunk, groups divided among threads, each one's from `last` to first: what the pass before ended
-  /// with is still in the caches.
+  /// body(group, first row, rows) for each chunk, groups divided among threads. `backwards`: each thread's last group comes first, which the
+  /// pass before ended with and left in the caches.
   template <typename Body>
   void for_chunks(bool backwards, const Body& body) const {
     const int64_t grain = 1 + kGrainValues / (group() * channels);
@@ -83,6 +78,7 @@ class RowsTraining final : public Executable {
     var_ = operation.output_buffer(2);
     means_ = scratch.take(of_.vector_bytes() * size_t(of_.groups()));
     squares_ = scratch.take(of_.vector_bytes() * size_t(of_.groups()));
+    totals_ = scratch.take(2 * sizeof(double) * size_t(of_.channels));
     scale_ = scratch.take(of_.vector_bytes());
     shift_ = of_.relu ? operation.output_buffer(3) : scratch.take(of_.vector_bytes());
   }
@@ -100,16 +96,20 @@ class RowsTraining final : public Executable {
                               squares + group * channels);
     });
     const float *const weight = of_.affine ? floats(weight_) : nullptr, *const bias = of_.affine ? floats(bias_) : nullptr;
-    for (int64_t c = 0; c < channels; ++c) {
-      double average = 0, sum = 0;
-      for (int64_t group = 0; group < of_.groups(); ++group) {
-        const double before = double(group * of_.group()), now = double(std::min(of_.rows - group * of_.group(), of_.group()));
-        const double d = means[group * channels + c] - average;
-        average += d * (now / (before + now));
-        sum += squares[group * channels + c] + d * d * (before * now / (before + now));
+    double *const average = reinterpret_cast<double*>(totals_.resolve(buffers, scratch)), *const sum = average + channels;
+    std::fill_n(average, 2 * channels, 0);
+    for (int64_t group = 0; group < of_.groups(); ++group) {
+      const double before = double(group * of_.group()), now = double(std::min(of_.rows - group * of_.group(), of_.group())),
+                   share = now / (before + now), both = before * now / (before + now);
+      for (int64_t c = 0; c < channels; ++c) {
+        const double d = means[group * channels + c] - average[c];
+        average[c] += d * share;
+        sum[c] += squares[group * channels + c] + d * d * both;
       }
-      mean[c] = float(average);
-      var[c] = float(sum / double(of_.rows));
+    }
+    for (int64_t c = 0; c < channels; ++c) {
+      mean[c] = float(average[c]);
+      var[c] = float(sum[c] / double(of_.rows));
       scale[c] = of_.scale_of(weight ? weight[c] : 1, var[c]);
       shift[c] = bias ? bias[c] : 0;
     }
@@ -120,7 +120,7 @@ class RowsTraining final : public Executable {
 
  private:
   Rows of_;
-  BufferRef x_, weight_, bias_, y_, mean_, var_, means_, squares_, scale_, shift_;
+  BufferRef x_, weight_, bias_, y_, mean_, var_, means_, squares_, totals_, scale_, shift_;
 };
 
 class RowsGradient final : public Executable {
@@ -139,6 +139,7 @@ class RowsGradient final : public Executable {
     }
     sums_ = scratch.take(of_.vector_bytes() * size_t(of_.groups()));
     products_ = scratch.take(of_.vector_bytes() * size_t(of_.groups()));
+    totals_ = scratch.take(2 * sizeof(double) * size_t(of_.channels));
     scale_ = scratch.take(of_.vector_bytes());
     lift_ = scratch.take(of_.vector_bytes());
     tilt_ = scratch.take(of_.vector_bytes());
@@ -164,19 +165,21 @@ class RowsGradient final : public Executable {
       }
       of_.kernels->add_sums(of_.at(x, row), of_.at(dy, row), rows, channels, affine, of_.relu, sum, product);
     });
-    for (int64_t c = 0; c < channels; ++c) {
-      double sum = 0, product = 0;
-      for (int64_t group = 0; group < of_.groups(); ++group) {
-        sum += sums[group * channels + c];
-        product += products[group * channels + c];
+    double *const sum = reinterpret_cast<double*>(totals_.resolve(buffers, scratch)), *const product = sum + channels;
+    std::fill_n(sum, 2 * channels, 0);
+    for (int64_t group = 0; group < of_.groups(); ++group)
+      for (int64_t c = 0; c < channels; ++c) {
+        sum[c] += sums[group * channels + c];
+        product[c] += products[group * channels + c];
       }
+    for (int64_t c = 0; c < channels; ++c) {
       const double spread = double(var[c]) + of_.eps;
       if (of_.affine) {
-        floats(dweight_)[c] = float(product / std::sqrt(spread));
-        floats(dbias_)[c] = float(sum);
+        floats(dweight_)[c] = float(product[c] / std::sqrt(spread));
+        floats(dbias_)[c] = float(sum[c]);
       }
-      lift[c] = float(sum / double(of_.rows));
-      tilt[c] = float(product / double(of_.rows) / spread);
+      lift[c] = float(sum[c] / double(of_.rows));
+      tilt[c] = float(product[c] / double(of_.rows) / spread);
     }
     of_.for_chunks(true, [&](int64_t, int64_t row, int64_t rows) {
       of_.kernels->gradient(of_.at(x, row), of_.at(dy, row), of_.at(dx, row), rows, channels, affine, lift, tilt, of_.relu);
@@ -185,15 +188,10 @@ class RowsGradient final : public Executable {
 
  private:
   Rows of_;
-  BufferRef x_, dy_, mean_, var_, weight_, shift_, dx_, dweight_, dbias_, sums_, products_, scale_, lift_, tilt_;
+  BufferRef x_, dy_, mean_, var_, weight_, shift_, dx_, dweight_, dbias_, sums_, products_, totals_, scale_, lift_, tilt_;
 };
 
-const norm::KernelTable* kernels_for(const DnnlDesc& x) {
-  const auto type = x.data_type();
-  if (type == dnnl::memory::data_type::f32) return norm::kernels_of(norm::Element::f32, x.dims()[1]);
-  if (type == dnnl::memory::data_type::bf16) return norm::kernels_of(norm::Element::bf16, x.dims()[1]);
-  return nullptr;
-}
+const norm::KernelTable* kernels_for(const DnnlDesc& x) { return norm::kernels_of(dtype_of(x), x.dims()[1]); }
 
 template <typename Kind>
 Prepared finish(const Operation& operation, const BatchNorm& norm, const BatchNormLayout& layout, Prepared prepared) {
@@ -215,7 +213,7 @@ bool batch_norm_rows_fit(const BatchNorm& norm, const DnnlDesc& x) {
          (norm.dims.size() == 4 && same_layout(x, pixels_desc(norm.dims, x.data_type())));
 }
 
-Prepared prepare_batch_norm_rows(const Operation& operation, const BatchNorm& norm, BatchNormLayout layout) {
+Prepared prepare_batch_norm_rows(const Operation& operation, const BatchNorm& norm, const BatchNormLayout& layout) {
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("x"))] = prepared.outputs[0] = layout.tensor;
   // The gradient finds out anew where the ReLU is open: from x, its statistics and the bias, which alone it wouldn't have.
@@ -223,7 +221,7 @@ Prepared prepare_batch_norm_rows(const Operation& operation, const BatchNorm& no
   return finish<RowsTraining>(operation, norm, layout, std::move(prepared));
 }
 
-Prepared prepare_batch_norm_rows_backward(const Operation& operation, const BatchNorm& norm, BatchNormLayout layout) {
+Prepared prepare_batch_norm_rows_backward(const Operation& operation, const BatchNorm& norm, const BatchNormLayout& layout) {
   Prepared prepared = operation.prepared();
   if (norm.relu) take_workspace(operation, Op::batch_norm_train, prepared);
   prepared.inputs[size_t(operation.find("x"))] = prepared.inputs[size_t(operation.find("dy"))] = prepared.outputs[0] =

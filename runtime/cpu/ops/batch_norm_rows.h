@@ -22,7 +22,7 @@ struct BatchNormLayout {
 /// fill the CPU's registers. The gradient finds the same of the same layout, so it always reads the workspace of its own kind.
 bool batch_norm_rows_fit(const BatchNorm& norm, const DnnlDesc& x);
 
-Prepared prepare_batch_norm_rows(const Operation& operation, const BatchNorm& norm, BatchNormLayout layout);
-Prepared prepare_batch_norm_rows_backward(const Operation& operation, const BatchNorm& norm, BatchNormLayout layout);
+Prepared prepare_batch_norm_rows(const Operation& operation, const BatchNorm& norm, const BatchNormLayout& layout);
+Prepared prepare_batch_norm_rows_backward(const Operation& operation, const BatchNorm& norm, const BatchNormLayout& layout);
 
 }  // namespace sheaf

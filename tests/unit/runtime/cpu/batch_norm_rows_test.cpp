@@ -3,6 +3,7 @@
 #include "reference.h"
 #include "reference_training.h"
 #include "runtime/cpu/norm/kernels.h"
+#include "runtime/cpu/ops/elements.h"
 #include "runtime/machine/isa.h"
 #include "training_runner.h"
 
@@ -10,7 +11,6 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 
 namespace sheaf::test {
@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(WithAndWithoutRelu, BatchNormRows, testing::Bool(),
 #if defined(__x86_64__)
 std::vector<uint16_t> halves(const std::vector<float>& values) {
   std::vector<uint16_t> result;
-  for (const float value : values) result.push_back(uint16_t(std::bit_cast<uint32_t>(value) >> 16));
+  for (const float value : values) result.push_back(BFloat16(value).bits);
   return result;
 }
 
@@ -200,9 +200,9 @@ TEST(BatchNormRowsKernels, Bf16IsF32Rounded) {
 
 TEST(BatchNormRowsKernels, AreThoseOfTheChannels) {
   if (!has_avx512()) GTEST_SKIP() << "this CPU has one table";
-  EXPECT_EQ(norm::kernels_of(norm::Element::f32, 48), &norm::v4::f32);
-  EXPECT_EQ(norm::kernels_of(norm::Element::bf16, 24), &norm::v3::bf16);
-  EXPECT_EQ(norm::kernels_of(norm::Element::f32, 20), nullptr);
+  EXPECT_EQ(norm::kernels_of(DType::float32, 48), &norm::v4::f32);
+  EXPECT_EQ(norm::kernels_of(DType::bfloat16, 24), &norm::v3::bf16);
+  EXPECT_EQ(norm::kernels_of(DType::float32, 20), nullptr);
 }
 #endif
 
