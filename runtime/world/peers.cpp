@@ -92,10 +92,20 @@ Peers::~Peers() {
   for (const Peer& peer : peers_) close(peer.handle);
 }
 
+bool Peers::Peer::ended() const {
+  pollfd ended{handle, POLLIN, 0};
+  return poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN);
+}
+
+bool Peers::ended(int rank) const {
+  for (const Peer& peer : peers_)
+    if (peer.rank == rank) return peer.ended();
+  return false;
+}
+
 std::optional<Peers::Gone> Peers::gone() const {
   for (const Peer& peer : peers_) {
-    pollfd ended{peer.handle, POLLIN, 0};
-    if (poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN))
+    if (peer.ended())
       return Gone{peer.rank,
                   "its process " + std::to_string(peer.process) + " ended without a word: it was killed, or crashed"};
   }

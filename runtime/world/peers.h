@@ -26,6 +26,8 @@ class Peers {
   };
   /// The first rank on this machine whose process has ended. Doesn't wait.
   std::optional<Gone> gone() const;
+  /// Whether `rank` is on this machine and its process has ended. Doesn't wait.
+  bool ended(int rank) const;
 
   /// The number of lower ranks on this machine.
   int local_rank() const { return local_rank_; }
@@ -34,6 +36,7 @@ class Peers {
   struct Peer {
     int rank = 0, process = 0;
     int handle = -1;  ///< a descriptor that is readable once the process has ended
+    bool ended() const;
   };
   std::vector<Peer> peers_;
   int local_rank_ = 0;

@@ -128,12 +128,7 @@ void ProcessWorld::fail(const Error& cause) {
     const std::lock_guard lock(mutex_);
     if (lost_) return;  // not the first
     lost_ = true;
-    Note note;
-    note.kind = Note::failed;
-    note.rank = rank_;
-    const std::string text = told(cause);
-    std::memcpy(note.text, text.data(), std::min(text.size(), sizeof note.text - 1));
-    own_failure_ = note;
+    own_failure_ = Note(Note::failed, rank_, told(cause));
   }
   changed_.notify_all();
 }
@@ -159,6 +154,7 @@ void ProcessWorld::serve(const Open& engine) {
   if (messages_) {
     rank_ = messages_->rank();
     size_ = messages_->size();
+    ended_.resize(static_cast<size_t>(size_));
     library_ = messages_->library();
   } else if (joining_problem_.empty()) {
     joining_problem_ = "the engine gives no reason";
@@ -183,10 +179,7 @@ void ProcessWorld::serve(const Open& engine) {
     if (!leaves) look_after_others();
   }
   const std::lock_guard lock(engine_);
-  // The others learn of a failure as soon as this process goes on to its end; whatever they don't receive within a second they
-  // will find out themselves.
-  for (const auto begin = Clock::now(); !notes_sent() && Clock::now() - begin < std::chrono::seconds(1);)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (lost_) end_with_others();
   if (incoming_operation_ >= 0) {
     messages_->abandon(incoming_operation_);
     static_cast<void>(messages_->state(incoming_operation_));
@@ -227,25 +220,15 @@ void ProcessWorld::look_after_others() {
       0.25};  // the longest time since the last one: this process may have slept
   const auto now = Clock::now();
   receive_notes();
-  std::optional<Note> mine;
   std::optional<Peers::Gone> gone;
   {
     const std::lock_guard lock(mutex_);
-    mine = std::exchange(own_failure_, std::nullopt);
     if (!lost_ && peers_) gone = peers_->gone();
   }
-  if (mine) {
-    for (int rank = 0; rank < size_; ++rank)
-      if (rank != rank_) {
-        outgoing_.push_back({*mine, -1});
-        Outgoing& last = outgoing_.back();
-        last.operation = messages_->send(Messages::control, rank, &last.note, sizeof last.note);
-      }
-  }
+  tell_own_failure();
   if (now - last_told_ > std::chrono::milliseconds(500) && notes_sent()) {
     last_told_ = now;
-    outgoing_.push_back({{}, -1});
-    outgoing_.back().operation = messages_->send(Messages::control, (rank_ + 1) % size_, &outgoing_.back().note, sizeof(Note));
+    tell((rank_ + 1) % size_, Note(Note::alive, rank_));
   }
   const auto since = std::min<std::chrono::duration<double>>(now - last_look_, kLongestRound);
   last_look_ = now;
@@ -257,6 +240,48 @@ void ProcessWorld::look_after_others() {
   if (silent_ > silence_)
     lose((rank_ + size_ - 1) % size_, "it has given no sign of life for " + std::to_string(static_cast<int>(silence_.count())) +
                                           " s: it was stopped, or can't be reached");
+}
+
+/// The launcher kills all processes as soon as one ends with an error. So each ends once all have come this far, each having reported
+/// the failure; it doesn't wait long for one that is in the middle of something.
+void ProcessWorld::end_with_others() {
+  constexpr std::chrono::seconds kLongest(2);
+  tell_own_failure();
+  tell_all(Note(Note::ends, rank_));
+  for (const auto begin = Clock::now(); Clock::now() - begin < kLongest;
+       std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    receive_notes();
+    bool all = notes_sent();
+    for (int rank = 0; all && rank < size_; ++rank)
+      all = rank == rank_ || ended_[static_cast<size_t>(rank)] || (peers_ && peers_->ended(rank));
+    if (all) return;
+  }
+}
+
+void ProcessWorld::tell(int rank, const Note& note) {
+  outgoing_.push_back({note, -1});
+  Outgoing& last = outgoing_.back();
+  last.operation = messages_->send(Messages::control, rank, &last.note, sizeof last.note);
+}
+
+void ProcessWorld::tell_all(const Note& note) {
+  for (int rank = 0; rank < size_; ++rank)
+    if (rank != rank_) tell(rank, note);
+}
+
+void ProcessWorld::tell_own_failure() {
+  std::optional<Note> mine;
+  {
+    const std::lock_guard lock(mutex_);
+    mine = std::exchange(own_failure_, std::nullopt);
+  }
+  if (!mine) return;
+  if (mine->kind == Note::lost) ended_[static_cast<size_t>(mine->rank)] = true;
+  tell_all(*mine);
+}
+
+ProcessWorld::Note::Note(Kind kind, int rank, const std::string& message) : kind(kind), rank(rank) {
+  std::memcpy(text, message.data(), std::min(message.size(), sizeof text - 1));
 }
 
 void ProcessWorld::post_note() {
@@ -272,7 +297,8 @@ void ProcessWorld::receive_notes() {
     const Note note = incoming_;
     post_note();
     silent_ = std::chrono::duration<double>(0);
-    if (note.kind != Note::failed) continue;
+    if (note.kind == Note::ends || note.kind == Note::lost) ended_[static_cast<size_t>(note.rank)] = true;
+    if (note.kind != Note::failed && note.kind != Note::lost) continue;
     const std::lock_guard lock(mutex_);
     if (lost_) continue;
     lost_ = true;
@@ -282,10 +308,7 @@ void ProcessWorld::receive_notes() {
 
 /// Rank `rank` is gone: this rank is the first to report it, or one of the first.
 void ProcessWorld::lose(int rank, const std::string& text) {
-  Note note;
-  note.kind = Note::failed;
-  note.rank = rank;
-  std::memcpy(note.text, text.data(), std::min(text.size(), sizeof note.text - 1));
+  const Note note(Note::lost, rank, text);
   const std::lock_guard lock(mutex_);
   if (lost_) return;
   lost_ = true;

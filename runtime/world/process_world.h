@@ -30,7 +30,8 @@ class ProcessWorld : public World {
   /// joined within `joining`, or one on this machine has been stopped for `silence`; after that the process can't join any world.
   static Result<std::shared_ptr<ProcessWorld>> open(const Open& engine, std::chrono::duration<double> silence = kSilence,
                                                     std::chrono::duration<double> joining = kJoining);
-  /// Unless leave() or fail() came before, ends without telling the others, who treat it as a failure.
+  /// After a failure waits a moment for the others, so that all have reported it before one ends; so report it before. Unless leave()
+  /// or a failure came before, ends without telling the others, who treat it as a failure.
   ~ProcessWorld() override;
 
   int rank() const { return rank_; }
@@ -64,9 +65,16 @@ class ProcessWorld : public World {
   };
   /// What ranks tell each other besides data.
   struct Note {
-    enum Kind : int { alive, failed } kind = alive;
-    int rank = 0;  ///< whose failure it is
+    enum Kind : int {
+      alive,
+      failed,  ///< `rank` ends the run, for the reason in `text`
+      lost,    ///< `rank` is gone, as another found
+      ends,    ///< after a failure, `rank` has reported it and ends
+    } kind = alive;
+    int rank = 0;
     char text[1000] = {};
+    Note() = default;
+    Note(Kind kind, int rank, const std::string& message = {});
   };
 
   explicit ProcessWorld(std::chrono::duration<double> silence) : silence_(silence) {}
@@ -81,6 +89,10 @@ class ProcessWorld : public World {
   void look_after_others();
   void receive_notes();
   void post_note();
+  void tell(int rank, const Note& note);
+  void tell_all(const Note& note);
+  void tell_own_failure();
+  void end_with_others();
   /// Whether all notes have been sent.
   bool notes_sent();
   void lose(int rank, const std::string& text);
@@ -112,6 +124,7 @@ class ProcessWorld : public World {
   std::list<Outgoing> outgoing_;
   Note incoming_;
   int incoming_operation_ = -1;
+  std::vector<bool> ended_;  ///< by rank: no more to be heard of it
   std::chrono::steady_clock::time_point last_look_, last_told_;
   std::chrono::duration<double> silent_{0};     ///< since the left neighbour's last sign of life
   std::chrono::duration<double> peer_gone_{0};  ///< since a process was found to have ended

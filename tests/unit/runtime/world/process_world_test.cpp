@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <semaphore>
 
@@ -103,6 +104,36 @@ TEST(ProcessWorld, WhatOneRankSaysSomeRankSays) {
     EXPECT_FALSE(*world.any(false));
     EXPECT_TRUE(world.leave());
   });
+}
+
+TEST(ProcessWorld, ARankThatFailsEndsAfterTheOthersHaveReportedIt) {
+  std::atomic<int> reported = 0;
+  as_ranks(std::make_shared<Mail>(3), [&](std::shared_ptr<ProcessWorld>& world) {
+    if (world->rank() == 1) {
+      world->fail(Error("damaged"));
+    } else {
+      int never = 0;
+      EXPECT_FALSE(world->receive(world->rank(), 1, &never, sizeof never));
+      std::this_thread::sleep_for(std::chrono::milliseconds(world->rank() * 100));
+    }
+    ++reported;
+    world.reset();
+    EXPECT_EQ(reported, 3);
+  });
+}
+
+TEST(ProcessWorld, ARankThatFailsWaitsForNoneThatIsGone) {
+  const auto begun = std::chrono::steady_clock::now();
+  auto mail = std::make_shared<Mail>(2);
+  mail->silent = 0;
+  as_ranks(
+      mail,
+      [](std::shared_ptr<ProcessWorld>& world) {
+        int never = 0;
+        EXPECT_FALSE(world->receive(world->rank(), 1 - world->rank(), &never, sizeof never));
+      },
+      std::chrono::milliseconds(300));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(2000));
 }
 
 TEST(ProcessWorld, AFailureEndsTheWaitsOfAllOthersWithItsCause) {
