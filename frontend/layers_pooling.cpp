@@ -1,4 +1,5 @@
-// MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, AdaptiveMaxPool2d, and these over one and three dimensions; Flatten, Unflatten.
+// MaxPool2d, AvgPool2d, AdaptiveAvgPool2d, AdaptiveMaxPool2d, MaxUnpool2d, and these over one and three dimensions; Flatten,
+// Unflatten.
 #include "frontend/layer_table.h"
 #include "runtime/ops/pooling.h"
 
@@ -29,6 +30,14 @@ void check_lp_pool(LayerCheck& layer) {
   if (a["stride"].is_null()) a["stride"] = a["kernel_size"];
 }
 
+void check_unpool(LayerCheck& layer) {
+  Json& a = layer.arguments;
+  if (a["stride"].is_null()) a["stride"] = a["kernel_size"];
+}
+
+/// A max pool's maxima and, with return_indices, where they are.
+int with_positions(const Json& arguments) { return arguments["return_indices"].get<bool>() ? 2 : 1; }
+
 void check_flatten(LayerCheck& layer) {
   int64_t start = layer.integer("start_dim"), end = layer.integer("end_dim");
   if ((start < 0) == (end < 0) && start > end) layer.refuse("start_dim", "must not come after end_dim");
@@ -50,7 +59,7 @@ constexpr const char* kShapes[] = {"`[N, C, L]` → `[N, C, L']`", "`[N, C, H, W
 /// A pool's row for one or three spatial dimensions.
 LayerType of_rank(LayerType row, int rank) {
   row.name.replace(row.name.size() - 2, 1, std::to_string(rank));
-  row.summary = kShapes[rank - 1];
+  row.summary.replace(0, std::string_view(kShapes[1]).size(), kShapes[rank - 1]);
   row.spatial_rank = rank;
   for (Argument& argument : row.arguments) {
     if (rank == 1 && argument.name == "divisor_override") argument = fixed("divisor_override", nullptr);
@@ -84,13 +93,15 @@ std::vector<LayerType> pooling_layers() {
   output_size.type.minimum = 1;
   Argument sizes = typed("unflattened_size", Kind::integers);
   sizes.type.minimum = -1;
-  std::string summary = "`[N, C, H, W]` → `[N, C, H', W']`";
+  const std::string summary = kShapes[1],
+                    largest = summary + "; with return_indices, the maxima's positions (int64) in the image too";
   return {
       {.name = "MaxPool2d",
-       .summary = summary,
+       .summary = largest,
        .arguments = {spatial("kernel_size", 1), nullable(spatial("stride", 1, Json(nullptr))), spatial("padding", 0, Json(0)),
-                     spatial("dilation", 1, Json(1)), fixed("return_indices", false), boolean("ceil_mode", false)},
+                     spatial("dilation", 1, Json(1)), boolean("return_indices", false), boolean("ceil_mode", false)},
        .spatial_rank = 2,
+       .outputs_by_arguments = with_positions,
        .check = check_pool},
       {.name = "AvgPool2d",
        .summary = summary,
@@ -101,9 +112,19 @@ std::vector<LayerType> pooling_layers() {
        .check = check_avg_pool},
       {.name = "AdaptiveAvgPool2d", .summary = summary, .arguments = {output_size}, .spatial_rank = 2},
       {.name = "AdaptiveMaxPool2d",
-       .summary = summary,
-       .arguments = {output_size, fixed("return_indices", false)},
-       .spatial_rank = 2},
+       .summary = largest,
+       .arguments = {output_size, boolean("return_indices", false)},
+       .spatial_rank = 2,
+       .outputs_by_arguments = with_positions},
+      {.name = "MaxUnpool2d",
+       .summary =
+           summary + ": zeros, and the elements of the first input at the positions that a MaxPool with return_indices gives",
+       .arguments = {spatial("kernel_size", 1), nullable(spatial("stride", 1, Json(nullptr))), spatial("padding", 0, Json(0)),
+                     nullable(spatial("output_size", 1, Json(nullptr)))},
+       .spatial_rank = 2,
+       .least_inputs = 2,
+       .most_inputs = 2,
+       .check = check_unpool},
       {.name = "Flatten",
        .summary = "dimensions start_dim … end_dim become one",
        .arguments = {typed("start_dim", Kind::integer, Json(1)), typed("end_dim", Kind::integer, Json(-1))},

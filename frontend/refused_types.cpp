@@ -19,9 +19,6 @@ std::vector<RefusedType> lazy() {
   return rows;
 }
 
-constexpr const char* kPositions =
-    "takes the positions of a MaxPool's maxima, which model files' pools don't give; write Upsample or a ConvTranspose";
-
 /// What holds layers or parameters.
 std::vector<RefusedType> holders() {
   std::vector<RefusedType> rows;
@@ -41,9 +38,6 @@ const std::vector<RefusedType>& refused_types() {
     std::vector<RefusedType> all = {
         {"FractionalMaxPool2d", "draws its windows at random, in inference too; write a MaxPool or AdaptiveMaxPool"},
         {"FractionalMaxPool3d", "draws its windows at random, in inference too; write a MaxPool or AdaptiveMaxPool"},
-        {"MaxUnpool1d", kPositions},
-        {"MaxUnpool2d", kPositions},
-        {"MaxUnpool3d", kPositions},
         {"AdaptiveLogSoftmaxWithLoss",
          "computes each cluster only for the rows whose target is in it, and their number isn't known before the run; write "
          "Linear, and CrossEntropyLoss as the loss"},

@@ -106,20 +106,37 @@ Values build_softmax_2d(const Context& c) {
   return c.one<nn::SoftmaxOp>(c.x(), c.attributes().getI64IntegerAttr(-3), c.attributes().getBoolAttr(false));
 }
 
+/// A max pool's maxima and, with return_indices, where they are.
+template <typename Op, typename PositionsOp, typename... Attributes>
+Values with_positions(const Context& c, Attributes... attributes) {
+  Values y = c.one<Op>(c.x(), attributes...);
+  if (c.argument("return_indices").get<bool>())
+    y.push_back(c.importer.make<PositionsOp>(c.loc, c.attributes().getI64Type(), 1u, c.x(), attributes...)->getResult(0));
+  return y;
+}
+
 Values build_max_pool(const Context& c) {
-  return c.one<nn::MaxPoolOp>(c.x(), c.integers("kernel_size"), c.integers("stride"), c.integers("padding"),
-                              c.integers("dilation"), c.flag("ceil_mode"));
+  return with_positions<nn::MaxPoolOp, nn::MaxPoolPositionsOp>(
+      c, c.integers("kernel_size"), c.integers("stride"), c.integers("padding"), c.integers("dilation"), c.flag("ceil_mode"));
+}
+Values build_max_unpool(const Context& c) {
+  return c.one<nn::MaxUnpoolOp>(
+      c.x(), c.inputs[1], c.integers("kernel_size"), c.integers("stride"), c.integers("padding"),
+      c.argument("output_size").is_null() ? c.attributes().getDenseI64ArrayAttr({}) : c.integers("output_size"));
 }
 Values build_avg_pool(const Context& c) {
   int64_t divisor = c.argument("divisor_override").is_null() ? 0 : c.argument("divisor_override").get<int64_t>();
   return c.one<nn::AvgPoolOp>(c.x(), c.integers("kernel_size"), c.integers("stride"), c.integers("padding"),
                               c.flag("ceil_mode"), c.flag("count_include_pad"), c.attributes().getI64IntegerAttr(divisor));
 }
-template <typename Op>
-Values build_adaptive_pool(const Context& c) {
+DenseI64ArrayAttr adaptive_sizes(const Context& c) {
   std::vector<int64_t> sizes;
   for (const Json& size : c.argument("output_size")) sizes.push_back(size.is_null() ? -1 : size.get<int64_t>());
-  return c.one<Op>(c.x(), c.attributes().getDenseI64ArrayAttr(sizes));
+  return c.attributes().getDenseI64ArrayAttr(sizes);
+}
+Values build_adaptive_avg_pool(const Context& c) { return c.one<nn::AdaptiveAvgPoolOp>(c.x(), adaptive_sizes(c)); }
+Values build_adaptive_max_pool(const Context& c) {
+  return with_positions<nn::AdaptiveMaxPoolOp, nn::AdaptiveMaxPoolPositionsOp>(c, adaptive_sizes(c));
 }
 
 Values build_embedding(const Context& c) {
@@ -184,8 +201,9 @@ const Builders& builders_here() {
       {"LogSoftmax", build_softmax<true>},
       {"MaxPool2d", build_max_pool},
       {"AvgPool2d", build_avg_pool},
-      {"AdaptiveAvgPool2d", build_adaptive_pool<nn::AdaptiveAvgPoolOp>},
-      {"AdaptiveMaxPool2d", build_adaptive_pool<nn::AdaptiveMaxPoolOp>},
+      {"AdaptiveAvgPool2d", build_adaptive_avg_pool},
+      {"AdaptiveMaxPool2d", build_adaptive_max_pool},
+      {"MaxUnpool2d", build_max_unpool},
       {"Flatten", [](const Context& c) { return c.one<nn::FlattenOp>(c.x(), c.integer("start_dim"), c.integer("end_dim")); }},
       {"Unflatten",
        [](const Context& c) { return c.one<nn::UnflattenOp>(c.x(), c.integer("dim"), c.integers("unflattened_size")); }},
@@ -211,7 +229,7 @@ const Builders& builders() {
     for (auto family : {elementwise_builders, indexing_builders, recurrent_builders, reduction_builders, spatial_builders})
       made.merge(family());
     // Pools over one, two and three dimensions are built alike.
-    for (const std::string pool : {"MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "LPPool"})
+    for (const std::string pool : {"MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "MaxUnpool", "LPPool"})
       for (const char* dims : {"1d", "3d"}) made.emplace(pool + dims, made.at(pool + "2d"));
     return made;
   }();

@@ -23,6 +23,25 @@ def Nn_AdaptiveAvgPoolOp : Nn_PoolOp<"adaptive_avg_pool", (ins DenseI64ArrayAttr
 def Nn_AdaptiveMaxPoolOp : Nn_PoolOp<"adaptive_max_pool", (ins DenseI64ArrayAttr:$output_size)> {
   let summary = "torch.nn.AdaptiveMaxPool2d; an output size of -1 keeps the input's. nn-lower-layers makes it a max_pool";
 }
+def Nn_MaxPoolPositionsOp : Nn_PoolOp<"max_pool_positions", (ins DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
+    DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$dilation, BoolAttr:$ceil_mode)> {
+  let summary = "where max_pool's maxima are (int64): their numbers in the image, row by row; of equal ones the first";
+  let description = "nn-lower-layers makes it an arg_extremum of the windows and arithmetic on their places.";
+}
+def Nn_AdaptiveMaxPoolPositionsOp : Nn_PoolOp<"adaptive_max_pool_positions", (ins DenseI64ArrayAttr:$output_size)> {
+  let summary = "the same of adaptive_max_pool";
+}
+def Nn_MaxUnpoolOp : Nn_LayerOp<"max_unpool"> {
+  let summary = "torch.nn.MaxUnpool2d: zeros, and x's elements at their positions in an image";
+  let description = [{
+    `output_size` holds the image's sizes; if it is empty, they are those of the smallest image in which the windows have as many
+    places as x has elements. Of several elements for one place, the last one counts. nn-lower-layers makes it a scatter_elements.
+  }];
+  let arguments = (ins AnyTensor:$x, AnyTensor:$positions, DenseI64ArrayAttr:$kernel_size, DenseI64ArrayAttr:$stride,
+                       DenseI64ArrayAttr:$padding, DenseI64ArrayAttr:$output_size);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$x `,` $positions attr-dict `:` functional-type(operands, results)";
+}
 
 // Training.
 

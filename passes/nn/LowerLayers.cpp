@@ -187,6 +187,7 @@ struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
                  Forward<nn::IdentityOp>, AddBatch>(&getContext());
     add_indexing_patterns(patterns);
     add_reduction_patterns(patterns);
+    add_pool_position_patterns(patterns);
     add_resampling_patterns(patterns);
     add_spatial_patterns(patterns);
     add_window_patterns(patterns);

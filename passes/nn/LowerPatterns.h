@@ -13,6 +13,8 @@ void add_reduction_patterns(mlir::RewritePatternSet& patterns);
 void add_resampling_patterns(mlir::RewritePatternSet& patterns);
 /// Windows of images as columns, and back; adaptive max pools.
 void add_window_patterns(mlir::RewritePatternSet& patterns);
+/// Positions of max pools' maxima; elements put back to them.
+void add_pool_position_patterns(mlir::RewritePatternSet& patterns);
 /// Layers over one or three spatial dimensions that run as layers over two.
 void add_spatial_patterns(mlir::RewritePatternSet& patterns);
 

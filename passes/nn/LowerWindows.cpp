@@ -2,7 +2,7 @@
 // several sizes to windows of one.
 #include "passes/nn/LowerPatterns.h"
 #include "passes/nn/NnBuilder.h"
-#include "runtime/ops/adaptive_window.h"
+#include "passes/nn/PoolWindows.h"
 
 #include <algorithm>
 
@@ -102,27 +102,6 @@ struct LowerFold : OpRewritePattern<nn::FoldOp> {
   }
 };
 
-/// The windows of an adaptive pool along a dimension.
-struct AdaptiveWindows {
-  SmallVector<AdaptiveWindow> all;
-  int64_t widest = 0;
-
-  AdaptiveWindows(int64_t in, int64_t out) {
-    for (int64_t i = 0; i < out; ++i) {
-      all.emplace_back(i, in, out);
-      widest = std::max(widest, all.back().end - all.back().begin);
-    }
-  }
-  /// The elements of each window in turn. A narrower one repeats its last, which changes neither its maximum nor which of equal
-  /// elements comes first.
-  SmallVector<int64_t> elements() const {
-    SmallVector<int64_t> elements;
-    for (const AdaptiveWindow& window : all)
-      for (int64_t k = 0; k < widest; ++k) elements.push_back(std::min(window.begin + k, window.end - 1));
-    return elements;
-  }
-};
-
 /// An adaptive max pool becomes a max pool, whose windows are all alike: those that differ are laid out one after another first.
 struct LowerAdaptiveMaxPool : OpRewritePattern<nn::AdaptiveMaxPoolOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -135,9 +114,9 @@ struct LowerAdaptiveMaxPool : OpRewritePattern<nn::AdaptiveMaxPoolOp> {
     SmallVector<int64_t> kernel;
     for (size_t dim = first; dim < y.size(); ++dim) {
       const int64_t in = NnBuilder::shape(x)[dim];
-      const AdaptiveWindows windows(in, y[dim]);
-      kernel.push_back(windows.widest);
-      if (in % y[dim] != 0) x = picked(nn, x, static_cast<int64_t>(dim), windows.elements());
+      const PoolWindows windows = PoolWindows::adaptive(in, y[dim]);
+      kernel.push_back(windows.taps);
+      if (!windows.tile(in)) x = nn.picked(x, static_cast<int64_t>(dim), windows.elements);
     }
     if (llvm::all_of(kernel, [](int64_t size) { return size == 1; })) {
       rewriter.replaceOp(op, x);
@@ -148,15 +127,6 @@ struct LowerAdaptiveMaxPool : OpRewritePattern<nn::AdaptiveMaxPoolOp> {
         op, op.getY().getType(), x, windows, windows, rewriter.getDenseI64ArrayAttr(SmallVector<int64_t>(spatial, 0)),
         rewriter.getDenseI64ArrayAttr(SmallVector<int64_t>(spatial, 1)), rewriter.getBoolAttr(false));
     return success();
-  }
-
-  /// x's entries at `places` along `dim`.
-  static mlir::Value picked(const NnBuilder& nn, mlir::Value x, int64_t dim, ArrayRef<int64_t> places) {
-    SmallVector<int64_t> to(NnBuilder::shape(x));
-    to[dim] = static_cast<int64_t>(places.size());
-    return nn.make<nn::ResampleOp>(NnBuilder::with_shape(x, to), x, nn.builder.getI64IntegerAttr(dim),
-                                   nn.builder.getDenseI64ArrayAttr(places),
-                                   nn.builder.getDenseF64ArrayAttr(SmallVector<double>(places.size(), 1.0)));
   }
 };
 

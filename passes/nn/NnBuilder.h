@@ -58,6 +58,13 @@ struct NnBuilder {
     }
     return make<nn::ConcatOp>(with_shape(inputs[0], to), mlir::ValueRange(inputs), builder.getI64IntegerAttr(dim));
   }
+  /// x's entries at `places` along `dim`.
+  mlir::Value picked(mlir::Value x, int64_t dim, llvm::ArrayRef<int64_t> places) const {
+    llvm::SmallVector<int64_t> to(shape(x));
+    to[dim] = static_cast<int64_t>(places.size());
+    return make<nn::ResampleOp>(with_shape(x, to), x, builder.getI64IntegerAttr(dim), builder.getDenseI64ArrayAttr(places),
+                                builder.getDenseF64ArrayAttr(llvm::SmallVector<double>(places.size(), 1.0)));
+  }
   mlir::Value linear(mlir::Value x, mlir::Value weight, mlir::Value bias) const {
     llvm::SmallVector<int64_t> to(shape(x));
     to.back() = shape(weight)[0];

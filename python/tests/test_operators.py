@@ -85,7 +85,11 @@ FAMILIES = {
         "volume": lambda x: F.grid_sample(x.unflatten(2, (2, 3)), torch.stack([x[:, 0]] * 3, -1).unsqueeze(1), align_corners=True)},
     "pools": {
         "adaptive": lambda x: F.adaptive_max_pool2d(x, (4, 5)), "even": lambda x: F.adaptive_max_pool2d(x, (2, 6)), "one": lambda x: F.adaptive_max_pool2d(x, 1),
-        "larger": lambda x: F.adaptive_max_pool1d(x.flatten(2), 50), "volume": lambda x: F.adaptive_max_pool3d(x.unflatten(3, (2, 3)), (4, 2, 2))},
+        "larger": lambda x: F.adaptive_max_pool1d(x.flatten(2), 50), "volume": lambda x: F.adaptive_max_pool3d(x.unflatten(3, (2, 3)), (4, 2, 2)),
+        "places": lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True), "places alone": lambda x: F.adaptive_max_pool2d(x, (4, 5), return_indices=True)[1],
+        "nobody's places": lambda x: F.max_pool3d(x, 2, return_indices=True)[0], "unpool": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
+        "line": lambda x: F.max_unpool1d(*F.max_pool1d(x.flatten(2), 5, 3, return_indices=True), 5, 3, output_size=[36]),
+        "unpool volume": lambda x: F.max_unpool3d(*F.max_pool3d(x, (2, 3, 2), (2, 1, 2), (0, 1, 0), return_indices=True), (2, 3, 2), (2, 1, 2), (0, 1, 0))},
     "sizes": {
         f"{mode} {size} {corners}": lambda x, mode=mode, size=size, corners=corners: F.interpolate(x, **size, mode=mode, align_corners=corners, antialias=True)
         for mode in ("bilinear", "bicubic") for size, corners in (({"size": (3, 9)}, False), ({"size": (6, 4)}, True), ({"scale_factor": (0.6, 1.7)}, False),

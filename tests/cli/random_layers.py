@@ -107,6 +107,7 @@ def pool(type):
         layer = {"kernel_size": window, "stride": draw.choice([None, 1, 2]), "padding": draw.randint(0, least // 2), "ceil_mode": draw.chance(0.3)}
         if type.startswith("Max"):
             layer["dilation"] = draw.choice([1, 1, 2])
+            layer["return_indices"] = draw.chance(0.3)
         else:
             layer["count_include_pad"] = draw.chance(0.5)
             if rank > 1:
@@ -114,6 +115,10 @@ def pool(type):
         return layer
 
     return Layer(arguments, ranks=[rank + 2])
+
+
+def unpool(type):
+    return Layer(lambda d, s: {"kernel_size": d.randint(1, 3), "stride": d.choice([None, 1, 2]), "padding": d.choice([0, 0, 1])}, inputs=2, ranks=[rank_of(type) + 2])
 
 
 def lp_pool(draw, shape):
@@ -270,6 +275,7 @@ LAYERS = {
     "StochasticDepth": Layer(lambda d, s: {"p": d.choice([0.2, 0.5]), "mode": d.choice(["row", "batch"])}),
     **{t: pool(t) for t in ("MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d")},
     **{t: adaptive_pool(t) for t in ("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d")},
+    **{t: unpool(t) for t in ("MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d")},
     **{f"LPPool{n}d": Layer(lp_pool, ranks=[n + 2]) for n in (1, 2, 3)},
     **{f"{kind}Pad{n}d": sides(n, least, **more) for n in (1, 2, 3)
        for kind, least, more in (("Zero", -1, {}), ("Constant", -1, {"value": 0.5}), ("Reflection", 0, {}), ("Replication", 0, {}), ("Circular", 0, {}))},
@@ -322,7 +328,7 @@ LAYERS = {
 
 # The kinds that inputs want, by position; what isn't named wants numbers with a point.
 ANY, INDEX, TRUTH = ("float", "integer", "bool"), ("integer",), ("bool",)
-KINDS = {"Where": (TRUTH,), "Scatter": (("float",), INDEX), "ScatterAdd": (("float",), INDEX), "IndexSelect": (ANY, INDEX), "Gather": (ANY, INDEX), "Embedding": (INDEX,), "EmbeddingBag": (INDEX,),
+KINDS = {"Where": (TRUTH,), **{f"MaxUnpool{n}d": (("float",), INDEX) for n in (1, 2, 3)}, "Scatter": (("float",), INDEX), "ScatterAdd": (("float",), INDEX), "IndexSelect": (ANY, INDEX), "Gather": (ANY, INDEX), "Embedding": (INDEX,), "EmbeddingBag": (INDEX,),
          "LogicalAnd": (TRUTH, TRUTH), "LogicalOr": (TRUTH, TRUTH), "LogicalNot": (TRUTH,),
          **{t: (ANY,) for t in ("Cast", "Concat", "Permute", "Reshape", "Expand", "Unsqueeze", "Squeeze", "Slice", "Split", "Roll", "Flip",
                                 "Select", "Print", "Identity", "Flatten", "Unflatten", "Detach", *COMPARISONS)},

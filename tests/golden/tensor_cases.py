@@ -66,6 +66,26 @@ family("adaptive_max_pools", {"x": [B, 3, 7, 8], "row": [B, 4, 9], "block": [B, 
     named("kept", "AdaptiveMaxPool2d", "x", output_size=[None, 3]), named("one", "AdaptiveMaxPool2d", "x", output_size=1),
     named("larger", "AdaptiveMaxPool2d", "x", output_size=[14, 11]), named("line", "AdaptiveMaxPool1d", "row", output_size=4),
     named("volume", "AdaptiveMaxPool3d", "block", output_size=[2, 4, 2]), named("whole", "AdaptiveMaxPool3d", "block", output_size=1)])
+family("max_pool_positions", {"x": [B, 3, 7, 8], "row": [B, 4, 9], "block": [B, 2, 5, 6, 4]}, [
+    named("positive", "ReLU", "x"), named("plain", "MaxPool2d", "positive", kernel_size=2, return_indices=True),
+    named("overlapping", "MaxPool2d", "positive", kernel_size=3, stride=[1, 2], padding=1, return_indices=True),
+    named("dilated", "MaxPool2d", "x", kernel_size=[3, 2], stride=2, padding=[1, 1], dilation=[2, 3], ceil_mode=True, return_indices=True),
+    named("line", "MaxPool1d", "row", kernel_size=3, stride=2, padding=1, ceil_mode=True, return_indices=True),
+    named("volume", "MaxPool3d", "block", kernel_size=[3, 2, 2], stride=[2, 2, 1], padding=[1, 0, 1], return_indices=True),
+    named("adaptive", "AdaptiveMaxPool2d", "positive", output_size=[3, 5], return_indices=True),
+    named("even", "AdaptiveMaxPool2d", "positive", output_size=[None, 4], return_indices=True),
+    named("adaptive_line", "AdaptiveMaxPool1d", "row", output_size=4, return_indices=True),
+    named("adaptive_volume", "AdaptiveMaxPool3d", "block", output_size=[2, 4, 2], return_indices=True)],
+       [value for name in ("plain", "overlapping", "dilated", "line", "volume", "adaptive", "even", "adaptive_line", "adaptive_volume")
+        for value in (name, f"{name}:1")])
+family("max_unpools", {"x": [B, 3, 7, 8], "row": [B, 4, 9], "block": [B, 2, 5, 6, 4]}, [
+    named("pool", "MaxPool2d", "x", kernel_size=2, return_indices=True), named("even", "MaxUnpool2d", "pool", "pool:1", kernel_size=2),
+    named("sized", "MaxUnpool2d", "pool", "pool:1", kernel_size=2, output_size=[7, 8]),
+    named("line", "MaxPool1d", "row", kernel_size=3, stride=2, padding=1, return_indices=True),
+    named("longer", "MaxUnpool1d", "line", "line:1", kernel_size=3, stride=2, padding=1),
+    named("volume", "MaxPool3d", "block", kernel_size=[3, 2, 2], stride=[2, 2, 2], padding=[1, 0, 1], return_indices=True),
+    named("larger", "MaxUnpool3d", "volume", "volume:1", kernel_size=[3, 2, 2], stride=[2, 2, 2], padding=[1, 0, 1], output_size=[5, 6, 4])],
+       ["even", "sized", "longer", "larger"])
 family("bilinear", {"a": [B, 3, 5], "b": [B, 3, 4]}, [
     named("plain", "Bilinear", "a", "b", in1_features=5, in2_features=4, out_features=6),
     named("no_bias", "Bilinear", "b", "b", in1_features=4, in2_features=4, out_features=1, bias=False)])

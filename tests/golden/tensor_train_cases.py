@@ -60,6 +60,11 @@ family("adaptive_max_pools", {"x": [B, 2, 7, 8]}, [
     named("fewer", of("AdaptiveMaxPool1d", output_size=8)), named("volume", of("Unflatten", dim=2, unflattened_size=[2, 2, 2])),
     named("more", of("AdaptiveMaxPool3d", output_size=[3, 2, 1])), named("flat", of("Flatten")), named("sum", linear(24, 2))], [B, 2],
        optimizer={"type": "SGD", "lr": 0.002})
+family("max_unpools", {"x": [B, 2, 6, 8]}, [
+    named("conv", conv(2, 3, 3, padding=1), "x"), named("tanh", of("Tanh")), named("pool", of("MaxPool2d", kernel_size=2, return_indices=True)),
+    named("inner", conv(3, 3, 3, padding=1), "pool"), named("image", of("MaxUnpool2d", kernel_size=2), "inner", "pool:1"),
+    named("line", of("Flatten", start_dim=2), "image"), named("fewer", of("AdaptiveMaxPool1d", output_size=20, return_indices=True)),
+    named("sum", of("MaxUnpool1d", kernel_size=10, stride=2), "fewer", "fewer:1")], [B, 3, 48], optimizer={"type": "SGD", "lr": 0.2}, batch=7)
 family("bilinear", {"x": [B, 3, 4]}, [
     named("fa", linear(4, 5), "x"), named("fb", linear(4, 3), "x"), named("net", of("Bilinear", in1_features=5, in2_features=3, out_features=4), "fa", "fb"),
     named("sum", of("Bilinear", in1_features=4, in2_features=5, out_features=2, bias=False), "net", "fa")], [B, 3, 2],

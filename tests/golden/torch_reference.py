@@ -196,6 +196,16 @@ class MaxPool2d(nn.MaxPool2d):
         return nn.functional.max_pool2d(x, self.kernel_size, self.stride, 0, self.dilation)
 
 
+class Unpool(nn.Module):
+    """The image's sizes are an argument of the layer, not of a call."""
+    def __init__(self, kind, output_size=None, **args):
+        super().__init__()
+        self.made, self.output_size = getattr(nn, kind)(**args), output_size
+
+    def forward(self, x, positions):
+        return self.made(x, positions, self.output_size)
+
+
 class Lstm(nn.LSTM):
     """Initial states are inputs of their own, not a pair."""
     def forward(self, x, *states):
@@ -281,10 +291,12 @@ def build(spec, layer):
     if kind == "MultiheadAttention":
         return Attention({k: args.pop(k) for k in MASKS if k in args}, **args)
     if kind in ("MaxPool1d", "MaxPool3d", "AvgPool1d", "AvgPool3d", "ConvTranspose1d", "ConvTranspose3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-                "AdaptiveMaxPool3d", "Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d", "Unflatten"):
+                "AdaptiveMaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d", "Unflatten"):
         args = {k: tuple(v) if isinstance(v, list) else v for k, v in args.items()}
     if kind in Transforming.FLAGS:
         return Transforming(kind, args)
+    if kind.startswith("MaxUnpool"):
+        return Unpool(kind, **args)
     if kind in FUNCTIONS:
         return Fn(FUNCTIONS[kind](args))
     if kind == "LSTMCell":

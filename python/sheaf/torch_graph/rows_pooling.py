@@ -7,14 +7,28 @@ from .value import Constant
 
 
 def _max_pool(operator, kind):
-    @row(f"aten.{operator}")
-    def max_pool(a, w):
+    def arguments_of(a):
         stride = single(a["stride"] or a["kernel_size"])
         arguments = {"kernel_size": single(a["kernel_size"]), "padding": single(a["padding"]), "dilation": single(a["dilation"]),
                      "ceil_mode": a["ceil_mode"]}
         if stride != arguments["kernel_size"]:
             arguments["stride"] = stride
-        return w.layer(kind, [a["self"]], **arguments)
+        return arguments
+
+    @row(f"aten.{operator}")
+    def max_pool(a, w):
+        return w.layer(kind, [a["self"]], **arguments_of(a))
+
+    @row(f"aten.{operator}_with_indices")
+    def max_pool_with_indices(a, w):
+        return _with_positions(a, w, kind, **arguments_of(a))
+
+
+def _with_positions(a, w, kind, **arguments):
+    """A max pool's two results; without positions that nobody takes."""
+    if w.takes(1):
+        return w.layer(kind, [a["self"]], results=w.shapes(), return_indices=True, **arguments)
+    return w.layer(kind, [a["self"]], **arguments), None
 
 
 def _average_pool(operator, kind):
@@ -39,8 +53,27 @@ def _adaptive(operator, kind):
 def _adaptive_max(operator, kind):
     @row(f"aten.{operator}")
     def adaptive_max(a, w):
-        """The positions, its second result, are nobody's."""
-        return w.layer(kind, [a["self"]], output_size=single(a["output_size"])), None
+        return _with_positions(a, w, kind, output_size=single(a["output_size"]))
+
+
+def _max_unpool(operator, kind):
+    @row(f"aten.{operator}")
+    def max_unpool(a, w):
+        """The operator knows the image's size alone: any windows that lead to it do."""
+        x, dims = a["self"], len(a["output_size"])
+        kernel, stride, padding = [], [], []
+        for dim in range(x.rank - dims, x.rank):
+            places, size = w.fixed(x, dim, "puts elements back along"), w.shapes()[0][0][dim].fixed
+            further = size - places + 1  # kernel_size - 2 padding, at a stride of 1
+            kernel.append(size // places if size % places == 0 else max(further, 2 - further % 2))
+            stride.append(kernel[-1] if size % places == 0 else 1)
+            padding.append(0 if size % places == 0 else (kernel[-1] - further) // 2)
+        arguments = {"kernel_size": single(kernel)}
+        if stride != kernel:
+            arguments["stride"] = single(stride)
+        if any(padding):
+            arguments["padding"] = single(padding)
+        return w.layer(kind, [x, a["indices"]], **arguments)
 
 
 for _dims in (1, 2, 3):
@@ -48,6 +81,8 @@ for _dims in (1, 2, 3):
     _average_pool(f"avg_pool{_dims}d", f"AvgPool{_dims}d")
     _adaptive(f"adaptive_avg_pool{_dims}d", f"AdaptiveAvgPool{_dims}d")
     _adaptive_max(f"adaptive_max_pool{_dims}d", f"AdaptiveMaxPool{_dims}d")
+_max_unpool("max_unpool2d", "MaxUnpool2d")
+_max_unpool("max_unpool3d", "MaxUnpool3d")
 
 
 def _upsample(operator, mode):

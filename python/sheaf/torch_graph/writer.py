@@ -1,5 +1,6 @@
 """The tools of the operator tables' rows: writing layers, and bringing values into the form that layers take."""
 import math
+import operator
 
 import torch
 
@@ -62,6 +63,10 @@ class Writer:
                 raise self.refuse(f"makes a tensor of {str(result.dtype).removeprefix('torch.')}, which model files don't have")
             found.append((extents, result.dtype))
         return found
+
+    def takes(self, index):
+        """Whether the program takes result number `index` of the call, which has several."""
+        return any(user.target is not operator.getitem or user.args[1] == index for user in self.call.node.users)
 
     def layer(self, kind, inputs, result=None, results=None, owner=None, parameters=None, **arguments):
         """Writes a layer; returns its result, of (shape, dtype) `result`, by default the call's own; or a list of results, as

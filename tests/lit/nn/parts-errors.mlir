@@ -149,3 +149,35 @@ func.func @heads(%q: tensor<?x4x3x8xf32>, %k: tensor<?x3x3x8xf32>) {
   %0 = nn.attention %q, %k, %k {enable_gqa = true, is_causal = false} : (tensor<?x4x3x8xf32>, tensor<?x3x3x8xf32>, tensor<?x3x3x8xf32>) -> tensor<?x4x3x8xf32>
   return
 }
+
+// -----
+
+func.func @unpool_size(%x: tensor<?x3x2x2xf32>, %p: tensor<?x3x2x2xi64>) {
+  // expected-error @+1 {{can't make dimension 2 of [?, 3, 2, 2] one of 6; it takes 3 to 5}}
+  %0 = nn.max_unpool %x, %p {kernel_size = array<i64: 2, 2>, output_size = array<i64: 6, 4>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<?x3x2x2xf32>, tensor<?x3x2x2xi64>) -> tensor<?x3x6x4xf32>
+  return
+}
+
+// -----
+
+func.func @unpool_places(%x: tensor<?x3x2x2xf32>, %p: tensor<?x3x2x1xi64>) {
+  // expected-error @+1 {{expects positions of shape [?, 3, 2, 2], but got [?, 3, 2, 1]}}
+  %0 = nn.max_unpool %x, %p {kernel_size = array<i64: 2, 2>, output_size = array<i64>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<?x3x2x2xf32>, tensor<?x3x2x1xi64>) -> tensor<?x3x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @unpool_numbers(%x: tensor<?x3x2x2xf32>, %p: tensor<?x3x2x2xi32>) {
+  // expected-error @+1 {{expects positions of int64, but they are int32}}
+  %0 = nn.max_unpool %x, %p {kernel_size = array<i64: 2, 2>, output_size = array<i64>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<?x3x2x2xf32>, tensor<?x3x2x2xi32>) -> tensor<?x3x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @positions(%x: tensor<?x3x5xf32>) {
+  // expected-error @+1 {{'padding' must be at most half of the window of 3, found 2}}
+  %0 = nn.max_pool_positions %x {ceil_mode = false, dilation = array<i64: 1>, kernel_size = array<i64: 3>, padding = array<i64: 2>, stride = array<i64: 2>} : (tensor<?x3x5xf32>) -> tensor<?x3x3xi64>
+  return
+}

@@ -49,6 +49,45 @@ func.func @twice(%x: tensor<?x3x3xf32>) -> tensor<?x3x6xf32> {
   return %0 : tensor<?x3x6xf32>
 }
 
+// Positions of maxima: each window's elements stand side by side, those of a window over the border with some of its own in the place
+// of padding; the largest one's number in the window and the window's own number, counted by a sum of ones, give its place.
+// CHECK-LABEL: func.func @positions(
+// CHECK: nn.resample %arg0 {dim = 2 : i64, starts = array<i64: 0, 0, 1, 1, 2, 3, 3, 4, 4>
+// CHECK: %[[TAP:.*]] = nn.arg_extremum {{.*}} {dim = 3 : i64, keepdim = false, minimum = false}
+// CHECK: %[[COUNTED:.*]] = nn.cum_sum {{.*}} {dim = 2 : i64}
+// CHECK: %[[PLACE:.*]] = nn.map "add" %[[COUNTED]] {numbers = array<f64: -1.000000e+00>}
+// CHECK: %[[BEGIN:.*]] = nn.map "mul" %[[PLACE]] {numbers = array<f64: 2.000000e+00>}
+// CHECK: %[[AT:.*]] = nn.map "add" %[[BEGIN]], %[[TAP]]
+// CHECK: %[[PADDED:.*]] = nn.map "add" %[[AT]] {numbers = array<f64: -1.000000e+00>}
+// CHECK: %[[LEAST:.*]] = nn.map "maximum" %[[PADDED]] {numbers = array<f64: 0.000000e+00>}
+// CHECK: nn.map "minimum" %[[LEAST]] {numbers = array<f64: 4.000000e+00>}
+func.func @positions(%x: tensor<?x3x5xf32>) -> tensor<?x3x3xi64> {
+  %0 = nn.max_pool_positions %x {ceil_mode = false, dilation = array<i64: 1>, kernel_size = array<i64: 3>, padding = array<i64: 1>, stride = array<i64: 2>} : (tensor<?x3x5xf32>) -> tensor<?x3x3xi64>
+  return %0 : tensor<?x3x3xi64>
+}
+
+// Windows that tile the image need no laying out.
+// CHECK-LABEL: func.func @tiles(
+// CHECK-NEXT: %[[APART:.*]] = nn.reshape %arg0 {shape = array<i64: -1, 2, 2, 3, 2>}
+// CHECK-NEXT: %[[TURNED:.*]] = nn.permute %[[APART]] {dims = array<i64: 0, 1, 3, 2, 4>}
+// CHECK-NEXT: %[[WINDOWS:.*]] = nn.reshape %[[TURNED]] {shape = array<i64: -1, 2, 3, 4>}
+// CHECK-NEXT: nn.arg_extremum %[[WINDOWS]] {dim = 3 : i64
+func.func @tiles(%x: tensor<?x4x6xf32>) -> tensor<?x2x3xi64> {
+  %0 = nn.adaptive_max_pool_positions %x {output_size = array<i64: 2, 3>} : (tensor<?x4x6xf32>) -> tensor<?x2x3xi64>
+  return %0 : tensor<?x2x3xi64>
+}
+
+// CHECK-LABEL: func.func @unpool(
+// CHECK-DAG: %[[X:.*]] = nn.reshape %arg0 {shape = array<i64: -1, 3, 4>}
+// CHECK-DAG: %[[P:.*]] = nn.reshape %arg1 {shape = array<i64: -1, 3, 4>}
+// CHECK: %[[ZEROS:.*]] = nn.pad {{.*}} {begin = 0 : i64, dim = 2 : i64, size = 20 : i64}
+// CHECK: %[[Y:.*]] = nn.scatter_elements %[[P]], %[[ZEROS]], %[[X]] {dim = 2 : i64}
+// CHECK: nn.reshape %[[Y]] {shape = array<i64: -1, 3, 5, 4>}
+func.func @unpool(%x: tensor<?x3x2x2xf32>, %p: tensor<?x3x2x2xi64>) -> tensor<?x3x5x4xf32> {
+  %0 = nn.max_unpool %x, %p {kernel_size = array<i64: 2, 2>, output_size = array<i64: 5, 4>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : (tensor<?x3x2x2xf32>, tensor<?x3x2x2xi64>) -> tensor<?x3x5x4xf32>
+  return %0 : tensor<?x3x5x4xf32>
+}
+
 // A wide border is one entry repeated, not as many slices.
 // CHECK-LABEL: func.func @border(
 // CHECK: %[[FIRST:.*]] = nn.slice %arg0 {begin = 0 : i64, dim = 1 : i64, size = 1 : i64}
