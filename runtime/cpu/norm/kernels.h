@@ -30,8 +30,7 @@ struct KernelTable {
                    const float* lift, const float* tilt, bool relu);
 };
 
-/// The best table for values of `dtype` and this many channels that the CPU can run (as oneDNN sees it: DNNL_MAX_CPU_ISA can hide
-/// instructions); null: none.
+/// The best table for values of `dtype` and this many channels (ChannelTables); null: none.
 const KernelTable* kernels_of(DType dtype, int64_t channels);
 
 namespace v4 {

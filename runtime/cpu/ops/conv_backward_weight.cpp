@@ -25,6 +25,7 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
       {"winograd", winograd_fits, seconds<winograd_seconds, dweight>, prepare_conv_backward_weight_winograd},
       {"pixels", pixels_fit, seconds<pixels_seconds, dweight>, prepare_conv_backward_weight_pixels},
       {"pointwise", pointwise_fits, seconds<pointwise_seconds, dweight>, prepare_conv_backward_weight_pointwise},
+      {"depthwise", depthwise_fits, seconds<depthwise_seconds, dweight>, prepare_conv_backward_weight_depthwise},
       {"last", fits<dweight, Layout::last>, seconds<dweight, Layout::last>,
        prepare<prepare_conv_backward_weight_direct, Layout::last>},
       {"blocks", fits<dweight, Layout::blocks>, seconds<dweight, Layout::blocks>,

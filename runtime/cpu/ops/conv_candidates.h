@@ -3,6 +3,7 @@
 
 #include "runtime/cpu/ops/candidate.h"
 #include "runtime/cpu/ops/conv_cost.h"
+#include "runtime/cpu/ops/conv_depthwise.h"
 #include "runtime/cpu/ops/conv_pixels.h"
 #include "runtime/cpu/ops/conv_pointwise.h"
 #include "runtime/cpu/ops/conv_winograd.h"

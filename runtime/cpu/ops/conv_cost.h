@@ -8,6 +8,7 @@ namespace sheaf {
 double winograd_seconds(const Operation& operation, const ConvShape& shape, ConvResult result);
 double pixels_seconds(const Operation& operation, const ConvShape& shape, ConvResult result);
 double pointwise_seconds(const Operation& operation, const ConvShape& shape, ConvResult result);
+double depthwise_seconds(const Operation& operation, const ConvShape& shape, ConvResult result);
 double direct_seconds(const Operation& operation, const ConvShape& shape, ConvResult result, Layout layout);
 
 }  // namespace sheaf

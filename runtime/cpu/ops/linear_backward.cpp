@@ -1,6 +1,7 @@
 // Gradients of linear: dx = dy · weight, dweight = dyᵀ · x, dbias = Σ dy over the rows.
 #include <algorithm>
 
+#include "runtime/cpu/ops/candidate.h"
 #include "runtime/cpu/ops/choice.h"
 
 namespace sheaf {
@@ -56,6 +57,61 @@ class SmallWeightGradient final : public Executable {
   Sizes s_;
 };
 
+/// What the ways to compute dx by oneDNN have in common; `weight` is the argument that its primitive calls so.
+template <typename Primitive, typename PrimitiveDesc>
+Prepared finish_data(const Operation& operation, const Sizes& s, const PrimitiveDesc& pd, int dy, int dx, const char* why) {
+  const DnnlDims weight = {s.out, s.in};
+  const auto type = operation.data_type();
+  Prepared prepared = operation.prepared();
+  prepared.inputs[size_t(operation.find("weight"))] = dnnl_tensor(weight, pd.weights_desc(), plain_desc(weight, type), "oi");
+  take_library(operation, pd, prepared, why);
+  ScratchPlan scratch;
+  DnnlCall call{Primitive(pd)};
+  call.argument(dy, plain_desc({s.rows, s.out}, type), s.dy)
+      .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), s.weight)
+      .argument(dx, plain_desc({s.rows, s.in}, type), s.x)
+      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
+  prepared.scratch_bytes = scratch.bytes();
+  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
+  return prepared;
+}
+
+Prepared prepare_data_by_matmul(const Operation& operation, const Sizes& s) {
+  const DnnlDims weight = {s.out, s.in};
+  const auto type = operation.data_type();
+  const dnnl::matmul::primitive_desc pd(
+      dnnl::matmul::desc(plain_desc({s.rows, s.out}, type),
+                         operation.constant("weight") ? any_desc(weight, type) : plain_desc(weight, type),
+                         plain_desc({s.rows, s.in}, type)),
+      step_attributes(), dnnl_engine());
+  return finish_data<dnnl::matmul>(operation, s, pd, DNNL_ARG_SRC, DNNL_ARG_DST, "a matrix product, dy · weight");
+}
+
+Prepared prepare_data_by_inner_product(const Operation& operation, const Sizes& s) {
+  const DnnlDesc dy = plain_desc({s.rows, s.out}), weight = plain_desc({s.out, s.in}), dx = plain_desc({s.rows, s.in});
+  const dnnl::inner_product_forward::primitive_desc forward(
+      dnnl::inner_product_forward::desc(dnnl::prop_kind::forward_training, dx, weight, dy), dnnl_engine());
+  const dnnl::inner_product_backward_data::primitive_desc pd(dnnl::inner_product_backward_data::desc(dx, weight, dy),
+                                                             step_attributes(), dnnl_engine(), forward);
+  return finish_data<dnnl::inner_product_backward_data>(operation, s, pd, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC,
+                                                        "an inner product's gradient, with the weight as it is");
+}
+
+// Both run at much the same rate while dx is narrow; then the product of matrices slows down: with 788 rows and 768 output features, one
+// thread of a Xeon with AVX-512, GFLOP/s by input features,
+//
+//   1024       2048       3072       4096       6144
+//   123, 125   112, 136   57, 120    118, 123   74, 142
+constexpr double kDataRate = 120e9;  ///< a thread's
+
+double inner_product_data_seconds(const Operation& operation, const Sizes& s) {
+  return 2 * double(s.rows) * double(s.out) * double(s.in) / kDataRate / operation.request.threads;
+}
+double matmul_data_seconds(const Operation& operation, const Sizes& s) {
+  constexpr double kWide = 1024, kSlower = 1. / 4096;
+  return inner_product_data_seconds(operation, s) * (.98 + kSlower * std::max(0., double(s.in) - kWide));
+}
+
 }  // namespace
 
 Prepared prepare_linear_backward_data(const Operation& operation) {
@@ -69,7 +125,6 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
       product(dy, 0, dy.size() - 1), weight[1], weight[0], operation.input_buffer("dy"), operation.input_buffer("weight"),
       operation.output_buffer(),     {}};
   Prepared prepared = operation.prepared();
-  const auto type = operation.data_type();
   const bool narrow = operation.dtype() != DType::float32;
   require(s.out > 0 || !narrow, "a layer without features computes in float32");
   if (!narrow && (s.out == 0 || s.rows * s.out * s.in <= kSmallProducts)) {
@@ -77,22 +132,12 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
     take_loop(prepared, s.out == 0 ? "without output features the gradient is zero" : kTooSmall);
     return prepared;
   }
-  const DnnlDesc dy_desc = plain_desc({s.rows, s.out}, type), dx_desc = plain_desc({s.rows, s.in}, type),
-                 plain = plain_desc(weight, type);
-  const dnnl::matmul::primitive_desc pd(
-      dnnl::matmul::desc(dy_desc, operation.constant("weight") ? any_desc(weight, type) : plain, dx_desc), step_attributes(),
-      dnnl_engine());
-  prepared.inputs[operation.find("weight")] = dnnl_tensor(weight, pd.weights_desc(), plain, "oi");
-  take_library(operation, pd, prepared, "a matrix product, dy · weight");
-  ScratchPlan scratch;
-  DnnlCall call{dnnl::matmul(pd)};
-  call.argument(DNNL_ARG_SRC, dy_desc, s.dy)
-      .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), s.weight)
-      .argument(DNNL_ARG_DST, dx_desc, s.x)
-      .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
-  prepared.scratch_bytes = scratch.bytes();
-  prepared.executable = std::make_unique<DnnlExecutable>(one_call(std::move(call)), operation.request.threads);
-  return prepared;
+  static constexpr Candidate<Sizes> candidates[] = {
+      {"matmul", [](const Operation&, const Sizes&) { return true; }, matmul_data_seconds, prepare_data_by_matmul},
+      {"inner_product", [](const Operation& of, const Sizes&) { return of.dtype() == DType::float32; },
+       inner_product_data_seconds, prepare_data_by_inner_product},
+  };
+  return prepare_one_of<Sizes>(candidates, operation, s);
 }
 
 Prepared prepare_linear_backward_weight(const Operation& operation) {

@@ -1,4 +1,4 @@
-// Every way of computing a convolution or a gradient, taken in turn, against loops in double precision.
+// Every way of computing a convolution, a gradient of one or of a linear layer, taken in turn, against loops in double precision.
 #include "runtime/machine/isa.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/cpu/draw.h"
@@ -51,7 +51,10 @@ std::vector<StepCase> draw_steps(Draw& draw) {
   dweight.attributes["kernel_size"] = {s.weight[2], s.weight[3]};
   dweight.attributes["bias"] = draw.chance(50);
   if (dweight.attributes["bias"]) dweight.outputs.push_back({s.y[1]});
-  return {y, dx, dweight};
+  const int64_t rows = draw.number(2, 40), in = draw.number(16, 80), out = draw.number(80, 100);
+  const StepCase linear{
+      Op::linear_backward_data, {{"dy", draw.tensor({rows, out})}, {"weight", draw.tensor({out, in}, 0.1)}}, {}, {{rows, in}}};
+  return {y, dx, dweight, linear};
 }
 
 /// Rounding of a result to bf16, and of a gradient's transformed operands (tests/unit/runtime/cpu/winograd_steps_test.cpp).
@@ -90,6 +93,7 @@ TEST_P(Candidates, each_agrees_with_loops_and_keeps_its_bits) {
       }
     }
   }
+  if (!bf16) EXPECT_THAT(taken[Op::linear_backward_data], testing::UnorderedElementsAre("matmul", "inner_product"));
   for (const Op op : {Op::conv, Op::conv_backward_data, Op::conv_backward_weight}) {
     std::set<std::string> all = {"direct", "pointwise"};
     if (has_avx2()) all.insert("winograd");
