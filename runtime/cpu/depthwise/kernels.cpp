@@ -1,6 +1,6 @@
 #include "runtime/cpu/depthwise/kernels.h"
 
-#include "runtime/cpu/channel_tables.h"
+#include "runtime/machine/channel_tables.h"
 
 namespace sheaf::depthwise {
 
