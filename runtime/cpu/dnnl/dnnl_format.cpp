@@ -98,6 +98,11 @@ DnnlDesc any_desc(const DnnlDims& dims, dnnl::memory::data_type type) {
   return DnnlDesc(dims, type, dnnl::memory::format_tag::any);
 }
 
+DnnlDesc channels_last_desc(const DnnlDims& dims, dnnl::memory::data_type type) {
+  using tag = dnnl::memory::format_tag;
+  return DnnlDesc(dims, type, dims.size() == 3 ? tag::nwc : dims.size() == 4 ? tag::nhwc : tag::ndhwc);
+}
+
 dnnl::memory::data_type dnnl_type(DType dtype) {
   return dtype == DType::bfloat16  ? dnnl::memory::data_type::bf16
          : dtype == DType::float16 ? dnnl::memory::data_type::f16

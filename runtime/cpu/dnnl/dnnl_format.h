@@ -40,6 +40,9 @@ class DnnlFormat final : public Format {
 /// The descriptor of a dense row-major tensor.
 DnnlDesc plain_desc(const DnnlDims& dims, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
+/// Of activations, 3 to 5 dims: channels last.
+DnnlDesc channels_last_desc(const DnnlDims& dims, dnnl::memory::data_type type);
+
 /// The same dims, layout left to the primitive.
 DnnlDesc any_desc(const DnnlDims& dims, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 

@@ -15,8 +15,6 @@
 namespace sheaf {
 namespace {
 
-using tag = dnnl::memory::format_tag;
-
 /// Rows are cut into chunks, which a first cache holds, and those into groups. A group's sums are one thread's, and groups are added up in
 /// their order and in double precision: the same bits with any number of threads.
 constexpr int64_t kChunkValues = 8192, kChunksOfGroup = 4;
@@ -208,8 +206,7 @@ Prepared finish(const Operation& operation, const BatchNorm& norm, const BatchNo
 
 bool batch_norm_rows_fit(const BatchNorm& norm, const DnnlDesc& x) {
   if (!kernels_for(x)) return false;
-  const auto last = norm.dims.size() == 3 ? tag::nwc : norm.dims.size() == 4 ? tag::nhwc : tag::ndhwc;
-  return same_layout(x, DnnlDesc(norm.dims, x.data_type(), last)) ||
+  return same_layout(x, channels_last_desc(norm.dims, x.data_type())) ||
          (norm.dims.size() == 4 && same_layout(x, pixels_desc(norm.dims, x.data_type())));
 }
 

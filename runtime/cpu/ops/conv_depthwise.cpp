@@ -9,15 +9,9 @@
 namespace sheaf {
 namespace {
 
-using tag = dnnl::memory::format_tag;
-
 /// The rows of y are cut into lots of so many pixels at least. A lot's sums of a register of channels are one thread's, and lots are added up
 /// in their order: the same bits with any number of threads.
 constexpr int64_t kMostLots = 8, kLeastPixels = 512;
-
-DnnlDesc channels_last(const DnnlDims& dims, dnnl::memory::data_type type) {
-  return DnnlDesc(dims, type, dims.size() == 3 ? tag::nwc : tag::nhwc);
-}
 
 depthwise::Window window_of(const ConvShape& g) {
   const size_t spatial = g.x.size() - 2, first_tap = g.weight.size() - spatial;
@@ -126,8 +120,7 @@ bool depthwise_fits(const Operation& operation, const ConvShape& g) {
 Prepared prepare_conv_backward_weight_depthwise(const Operation& operation, const ConvShape& g) {
   Prepared prepared = operation.prepared();
   const auto activation = [&](const DnnlDims& dims) {
-    return dnnl_tensor(dims, channels_last(dims, operation.data_type()), plain_desc(dims, operation.data_type()),
-                       activation_letters(dims.size()));
+    return activation_tensor(dims, channels_last_desc(dims, operation.data_type()));
   };
   prepared.inputs[size_t(operation.find("x"))] = activation(g.x);
   prepared.inputs[size_t(operation.find("dy"))] = activation(g.y);

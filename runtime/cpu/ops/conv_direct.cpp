@@ -48,7 +48,7 @@ struct Tensors {
     const auto type = operation.data_type();
     const auto lies = [&](const DnnlDims& dims) {
       if (layout == Layout::any) return any_desc(dims, type);
-      if (layout == Layout::last) return DnnlDesc(dims, type, tag::nhwc);
+      if (layout == Layout::last) return channels_last_desc(dims, type);
       return DnnlDesc(dims, type, dims[1] % channel_block ? tag::nchw : tag::nChw16c);
     };
     x = lies(g.x);
@@ -99,10 +99,6 @@ std::string asked_for(const Operation& operation, Layout layout) {
                                           : "; --numerics strict allows no Winograd");
 }
 
-TensorSpec activation(const DnnlDims& dims, const DnnlDesc& desc) {
-  return dnnl_tensor(dims, desc, plain_desc(dims, desc.data_type()), activation_letters(dims.size()));
-}
-
 /// `dims`: PyTorch's, without a dimension of groups.
 TensorSpec weight_tensor(const ConvShape& g, const DnnlDims& dims, const DnnlDesc& desc) {
   const std::string letters = (g.groups > 1 ? "goi" : "oi") + activation_letters(g.x.size()).substr(2);
@@ -148,9 +144,9 @@ bool direct_fits(const Operation& operation, const ConvShape& g, ConvResult resu
 Prepared prepare_conv_direct(const Operation& operation, const ConvShape& g, Layout layout) {
   const auto pd = Tensors(operation, g, layout).forward(prop_kind::forward_inference, forward_attributes(operation));
   Prepared prepared = operation.prepared();
-  prepared.inputs[size_t(operation.find("x"))] = activation(g.x, pd.src_desc());
+  prepared.inputs[size_t(operation.find("x"))] = activation_tensor(g.x, pd.src_desc());
   prepared.inputs[size_t(operation.find("weight"))] = weight_tensor(g, operation.operand("weight").dims, pd.weights_desc());
-  prepared.outputs[0] = activation(g.y, pd.dst_desc());
+  prepared.outputs[0] = activation_tensor(g.y, pd.dst_desc());
   ResidualCopy residual(operation, pd.dst_desc(), prepared);
   DnnlCall call{convolution_forward(pd)};
   call.argument(DNNL_ARG_SRC, pd.src_desc(), operation.input_buffer("x"))
@@ -164,9 +160,9 @@ Prepared prepare_conv_backward_data_direct(const Operation& operation, const Con
   const Tensors tensors(operation, g, layout);
   const auto pd = tensors.backward_data(tensors.hint());
   Prepared prepared = operation.prepared();
-  prepared.inputs[size_t(operation.find("dy"))] = activation(g.y, pd.diff_dst_desc());
+  prepared.inputs[size_t(operation.find("dy"))] = activation_tensor(g.y, pd.diff_dst_desc());
   prepared.inputs[size_t(operation.find("weight"))] = weight_tensor(g, operation.operand("weight").dims, pd.weights_desc());
-  prepared.outputs[0] = activation(g.x, pd.diff_src_desc());
+  prepared.outputs[0] = activation_tensor(g.x, pd.diff_src_desc());
   DnnlCall call{convolution_backward_data(pd)};
   call.argument(DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), operation.input_buffer("dy"))
       .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), operation.input_buffer("weight"))
@@ -178,8 +174,8 @@ Prepared prepare_conv_backward_weight_direct(const Operation& operation, const C
   const Tensors tensors(operation, g, layout);
   const auto pd = tensors.backward_weights(tensors.hint());
   Prepared prepared = operation.prepared();
-  prepared.inputs[size_t(operation.find("x"))] = activation(g.x, pd.src_desc());
-  prepared.inputs[size_t(operation.find("dy"))] = activation(g.y, pd.diff_dst_desc());
+  prepared.inputs[size_t(operation.find("x"))] = activation_tensor(g.x, pd.src_desc());
+  prepared.inputs[size_t(operation.find("dy"))] = activation_tensor(g.y, pd.diff_dst_desc());
   prepared.outputs[0] = weight_tensor(g, operation.wide_output().dims, pd.diff_weights_desc());
   DnnlCall call{convolution_backward_weights(pd)};
   call.argument(DNNL_ARG_SRC, pd.src_desc(), operation.input_buffer("x"))

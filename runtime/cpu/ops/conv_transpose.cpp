@@ -164,10 +164,10 @@ Prepared prepare_conv_transpose(const Operation& operation) {
   Prepared prepared = operation.prepared();
   const std::string letters = activation_letters(g.x.size());
   const std::string weight_letters = (g.groups > 1 ? "goi" : "oi") + letters.substr(2);
-  if (!g.extended()) prepared.inputs[operation.find("x")] = dnnl_tensor(g.x, pd.src_desc(), plain_desc(g.x, type), letters);
+  if (!g.extended()) prepared.inputs[operation.find("x")] = activation_tensor(g.x, pd.src_desc());
   prepared.inputs[operation.find("weight")] =
       dnnl_tensor(operation.operand("weight").dims, pd.weights_desc(), g.weight_plain, weight_letters);
-  prepared.outputs[0] = dnnl_tensor(g.y, pd.dst_desc(), plain_desc(g.y, type), letters);
+  prepared.outputs[0] = activation_tensor(g.y, pd.dst_desc());
   take_library(operation, pd, prepared,
                g.extended() ? "direct deconvolution of x with zeros behind its end, which oneDNN's limit on padding asks for"
                             : "direct deconvolution, in the formats that oneDNN prefers");

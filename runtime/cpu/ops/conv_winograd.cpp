@@ -113,11 +113,11 @@ Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool g
   Prepared prepared = operation.prepared();
   const char* role = gradient ? "dy" : "x";
   const bool last = channels_last(operation, g);
-  const DnnlDesc source_desc = last ? DnnlDesc(source, type, dnnl::memory::format_tag::nhwc) : pixels_desc(source, type),
-                 target_desc = last ? DnnlDesc(target, type, dnnl::memory::format_tag::nhwc) : pixels_desc(target, type);
-  prepared.inputs[size_t(operation.find(role))] = dnnl_tensor(source, source_desc, plain_desc(source, type), "nchw");
+  const DnnlDesc source_desc = last ? channels_last_desc(source, type) : pixels_desc(source, type),
+                 target_desc = last ? channels_last_desc(target, type) : pixels_desc(target, type);
+  prepared.inputs[size_t(operation.find(role))] = activation_tensor(source, source_desc);
   prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
-  prepared.outputs[0] = dnnl_tensor(target, target_desc, plain_desc(target, type), "nchw");
+  prepared.outputs[0] = activation_tensor(target, target_desc);
   ScratchPlan scratch;
   WinogradJob job{pixel_kernels(operation, /*narrow=*/gradient),
                   gradient,

@@ -57,7 +57,7 @@ class SmallWeightGradient final : public Executable {
   Sizes s_;
 };
 
-/// What the ways to compute dx by oneDNN have in common; `weight` is the argument that its primitive calls so.
+/// What the ways to compute dx by oneDNN have in common; `dy` and `dx` are what the primitive calls those arguments.
 template <typename Primitive, typename PrimitiveDesc>
 Prepared finish_data(const Operation& operation, const Sizes& s, const PrimitiveDesc& pd, int dy, int dx, const char* why) {
   const DnnlDims weight = {s.out, s.in};
@@ -124,10 +124,10 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
   const Sizes s{
       product(dy, 0, dy.size() - 1), weight[1], weight[0], operation.input_buffer("dy"), operation.input_buffer("weight"),
       operation.output_buffer(),     {}};
-  Prepared prepared = operation.prepared();
   const bool narrow = operation.dtype() != DType::float32;
   require(s.out > 0 || !narrow, "a layer without features computes in float32");
   if (!narrow && (s.out == 0 || s.rows * s.out * s.in <= kSmallProducts)) {
+    Prepared prepared = operation.prepared();
     prepared.executable = std::make_unique<SmallDataGradient>(s);
     take_loop(prepared, s.out == 0 ? "without output features the gradient is zero" : kTooSmall);
     return prepared;

@@ -12,4 +12,8 @@ std::string activation_letters(size_t rank) {
   }
 }
 
+TensorSpec activation_tensor(const DnnlDims& dims, const DnnlDesc& desc) {
+  return dnnl_tensor(dims, desc, plain_desc(dims, desc.data_type()), activation_letters(dims.size()));
+}
+
 }  // namespace sheaf

@@ -33,6 +33,9 @@ class Operation : public StepOperands {
 /// Dim letters of activations of this rank: "nc", "ncw", "nchw", "ncdhw".
 std::string activation_letters(size_t rank);
 
+/// The spec of activations that lie as `desc` says.
+TensorSpec activation_tensor(const DnnlDims& dims, const DnnlDesc& desc);
+
 /// A dilation as oneDNN counts it: the number of skipped elements.
 inline DnnlDims gaps_of(DnnlDims dilation) {
   for (int64_t& d : dilation) d -= 1;

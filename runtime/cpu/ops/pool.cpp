@@ -9,7 +9,6 @@ namespace {
 using dnnl::algorithm;
 
 Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorithm, float scale = 1) {
-  const std::string letters = activation_letters(p.x.size());
   const DnnlDesc x = library_desc_at_hand(operation.operand("x"), plain_desc(p.x, operation.data_type()));
   dnnl::primitive_attr attributes = step_attributes();
   if (scale != 1) {
@@ -22,8 +21,8 @@ Prepared prepare(const Operation& operation, const Pooling& p, algorithm algorit
   ScratchPlan scratch;
   std::vector<DnnlCall> calls;
   auto finish = [&](const auto& pd, dnnl::primitive primitive) {
-    prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, pd.src_desc(), plain_desc(p.x, operation.data_type()), letters);
-    prepared.outputs[0] = dnnl_tensor(p.y, pd.dst_desc(), plain_desc(p.y, operation.data_type()), letters);
+    prepared.inputs[operation.find("x")] = activation_tensor(p.x, pd.src_desc());
+    prepared.outputs[0] = activation_tensor(p.y, pd.dst_desc());
     take_library(operation, pd, prepared,
                  p.dilated() ? "in x's layout, by the pooling that knows dilation"
                              : "in x's layout; without dilation the faster of two");

@@ -42,12 +42,11 @@ struct Dilated {
 
 template <typename Kind>
 Prepared max_pool_train(const Operation& operation, const Pooling& p) {
-  const std::string letters = activation_letters(p.x.size());
   const DnnlDesc x = library_desc_at_hand(operation.operand("x"), plain_desc(p.x, operation.data_type()));
   const auto pd = Kind::describe(p, algorithm::pooling_max, x, any_desc(p.y, operation.data_type()));
   Prepared prepared = operation.prepared();
-  prepared.inputs[operation.find("x")] = dnnl_tensor(p.x, x, plain_desc(p.x, operation.data_type()), letters);
-  prepared.outputs[0] = dnnl_tensor(p.y, pd.dst_desc(), plain_desc(p.y, operation.data_type()), letters);
+  prepared.inputs[operation.find("x")] = activation_tensor(p.x, x);
+  prepared.outputs[0] = activation_tensor(p.y, pd.dst_desc());
   give_workspace(operation, 1, x, pd.workspace_desc().get_size(), prepared);
   take_library(operation, pd, prepared, "in x's layout, with a workspace that says where each maximum was");
   ScratchPlan scratch;
@@ -65,12 +64,11 @@ Prepared max_pool_train(const Operation& operation, const Pooling& p) {
 template <typename Kind>
 Prepared backward(const Operation& operation, const Pooling& p, algorithm algorithm, const DnnlDesc& x, const DnnlDesc& y,
                   Prepared prepared) {
-  const std::string letters = activation_letters(p.x.size());
   const auto forward = Kind::describe(p, algorithm, x, y);
   const typename Kind::backward::primitive_desc pd(Kind::gradient(p, algorithm, x, forward.dst_desc()), step_attributes(),
                                                    dnnl_engine(), forward);
-  prepared.inputs[operation.find("dy")] = dnnl_tensor(p.y, pd.diff_dst_desc(), plain_desc(p.y, operation.data_type()), letters);
-  prepared.outputs[0] = dnnl_tensor(p.x, pd.diff_src_desc(), plain_desc(p.x, operation.data_type()), letters);
+  prepared.inputs[operation.find("dy")] = activation_tensor(p.y, pd.diff_dst_desc());
+  prepared.outputs[0] = activation_tensor(p.x, pd.diff_src_desc());
   take_library(operation, pd, prepared, "in the layout of the forward pass");
   ScratchPlan scratch;
   DnnlCall call{typename Kind::backward(pd)};
