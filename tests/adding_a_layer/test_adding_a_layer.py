@@ -1,5 +1,5 @@
-"""The worked examples of docs/adding-a-layer.md and docs/operations.md apply to the sources as they are, each by itself and all
-together; they build, and their own tests pass: the layers compile, compute and train as PyTorch's do, the movement moves."""
+"""The worked examples of docs/adding-a-layer.md and docs/operations.md build, and their own tests pass: the layers compile, compute
+and train as PyTorch's do, the movement moves."""
 import os
 import shutil
 import subprocess
@@ -7,10 +7,10 @@ import sys
 import unittest
 from pathlib import Path
 
-from patched_build import PatchedBuild, changed_by, execute
+from patched_build import PatchedBuild, execute
 
 SOURCE, BUILD = Path(os.environ["SHEAF_SOURCE_DIR"]), Path(os.environ["SHEAF_BINARY_DIR"])
-LAYER, POOL, MOVEMENT = PATCHES = [SOURCE / f"docs/adding-a-{what}.patch" for what in ("layer", "pool", "movement")]
+PATCHES = [SOURCE / f"docs/adding-a-{what}.patch" for what in ("layer", "pool", "movement")]
 MODEL = "tests/unit/frontend/corpus/good/layer-squaredrelu.json"
 
 
@@ -35,16 +35,6 @@ class AddingALayer(unittest.TestCase):
         test = self.source / "tests/lit" / name
         runs = " | ".join(f"{self.bin}/sheaf-opt {command}" for command in commands)
         execute(["bash", "-o", "pipefail", "-c", f"cat {test} | {runs} | {os.environ['SHEAF_FILECHECK']} {test}"])
-
-    def test_each_applies_by_itself(self):
-        for patch in PATCHES:
-            execute(["git", "apply", "--check", patch], cwd=SOURCE, env={**os.environ, "GIT_CEILING_DIRECTORIES": str(SOURCE.parent)})
-
-    def test_how_many_files_are_edited_by_hand(self):
-        """What an operation is has a home: this many files of the product know it, and no more."""
-        for patch, most in ((LAYER, 2), (POOL, 9), (MOVEMENT, 12)):
-            product = [n for n in changed_by(patch) if not n.startswith(("tests/", "docs/")) and n != "frontend/model.schema.json"]
-            self.assertLessEqual(len(product), most, product)
 
     def test_what_was_compiled(self):
         for name in ("ir/ElementFunctions.cpp", "ir/Nn/NnStructure.cpp", "runtime/cpu/ops/adaptive_max_pool.cpp", "runtime/bind/expand/expand.cpp"):
