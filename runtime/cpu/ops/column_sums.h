@@ -10,4 +10,16 @@ namespace sheaf {
 void sum_columns(const void* matrix, dnnl::memory::data_type type, int64_t rows, int64_t columns, int64_t row_stride,
                  float* sums);
 
+/// A bias's gradient as a stage of a step: the sums of a dense matrix's columns.
+struct ColumnSums {
+  BufferRef matrix, sums;
+  dnnl::memory::data_type type;
+  int64_t rows, columns;
+
+  void run(void* const* buffers, void* scratch) const {
+    sum_columns(matrix.resolve(buffers, scratch), type, rows, columns, columns,
+                reinterpret_cast<float*>(sums.resolve(buffers, scratch)));
+  }
+};
+
 }  // namespace sheaf

@@ -54,7 +54,11 @@ std::vector<StepCase> draw_steps(Draw& draw) {
   const int64_t rows = draw.number(2, 40), in = draw.number(16, 80), out = draw.number(80, 100);
   const StepCase linear{
       Op::linear_backward_data, {{"dy", draw.tensor({rows, out})}, {"weight", draw.tensor({out, in}, 0.1)}}, {}, {{rows, in}}};
-  return {y, dx, dweight, linear};
+  StepCase linear_weight{
+      Op::linear_backward_weight, {{"x", draw.tensor({rows, in})}, {"dy", draw.tensor({rows, out})}}, {}, {{out, in}}};
+  linear_weight.attributes["bias"] = draw.chance(50);
+  if (linear_weight.attributes["bias"]) linear_weight.outputs.push_back({out});
+  return {y, dx, dweight, linear, linear_weight};
 }
 
 /// Rounding of a result to bf16, and of a gradient's transformed operands (tests/unit/runtime/cpu/winograd_steps_test.cpp).
@@ -93,7 +97,8 @@ TEST_P(Candidates, each_agrees_with_loops_and_keeps_its_bits) {
       }
     }
   }
-  if (!bf16) EXPECT_THAT(taken[Op::linear_backward_data], testing::UnorderedElementsAre("matmul", "inner_product"));
+  for (const Op op : {Op::linear_backward_data, Op::linear_backward_weight})
+    if (!bf16) EXPECT_THAT(taken[op], testing::UnorderedElementsAre("matmul", "inner_product"));
   for (const Op op : {Op::conv, Op::conv_backward_data, Op::conv_backward_weight}) {
     std::set<std::string> all = {"direct", "pointwise"};
     if (has_avx2()) all.insert("winograd");

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""How good `sheaf estimate` is on this machine (docs/estimate.md): each step's estimated time divided by its measured one.
+
+    python3 bench/estimates.py [--build build] [--describe FILE] [--kinds] [MODEL.json:BATCH:PROGRAM[:PRECISION]...]
+
+The machine is calibrated first, unless --describe names a file. Steps take all cores. --kinds adds, for each kind of operation, its estimated
+and its measured time in all; those are of a profile, whose operations take a little longer.
+"""
+import argparse
+import json
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+STEPS = (
+    "resnet18:64:infer", "resnet18:64:train", "resnet18:64:infer:bf16", "resnet18:64:train:bf16", "resnet50:4:infer", "resnet18_w8:32:train",
+    "digits_cnn:64:train", "dcgan_discriminator:16:infer", "dcgan_discriminator:16:train", "dcgan_generator:16:infer",
+    "word_language_model:20:train", "transformer_encoder:32:infer", "transformer_encoder:32:train")
+TURNS = 3
+
+
+def output(*command):
+    return subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+class Step:
+    def __init__(self, sheaf, folder, words):
+        model, batch, program, *precision = words.split(":")
+        self.name = f"{Path(model).stem}, {batch}, {program}" + "".join(f", {p}" for p in precision)
+        self.sheaf, self.plan = sheaf, folder / f"{Path(model).stem}{''.join(precision)}.plan"
+        self.options = ("--devices", "cpu", "--batch", batch, "--program", program)
+        if not self.plan.exists():
+            model = Path(model) if model.endswith(".json") else ROOT / f"models/{model}.json"
+            output(sheaf, "compile", model, "--precision", *(precision or ["f32"]), "-o", self.plan)
+
+    def estimated(self, description):
+        return json.loads(output(self.sheaf, "estimate", self.plan, *self.options, "--describe", description, "--json"))
+
+    def measured(self, *more):
+        return json.loads(output(self.sheaf, "bench", self.plan, *self.options, "--json", *more))
+
+
+def print_kinds(estimated, measured):
+    found = {kind["op"]: kind["seconds"] for kind in measured["profile"]["by_kind"]}
+    for kind in sorted(estimated["kinds"], key=lambda kind: -found.get(kind["op"], 0)):
+        if kind["op"] in found:
+            print(f"    {kind['op']:28} {1e3 * kind['seconds']:9.3f} ms of {1e3 * found[kind['op']]:9.3f}: {kind['seconds'] / found[kind['op']]:.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("steps", nargs="*", default=STEPS)
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser.add_argument("--describe", type=Path)
+    parser.add_argument("--kinds", action="store_true")
+    options = parser.parse_args()
+    sheaf = options.build / "bin/sheaf"
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        description = options.describe or folder / "machine.json"
+        if not options.describe:
+            output(sheaf, "bench", "--calibrate", "-o", description)
+        print("| step | estimated | measured | estimated ÷ measured |\n|---|---|---|---|")
+        for words in options.steps:
+            step = Step(sheaf, folder, words)
+            estimated = step.estimated(description)
+            measured = statistics.median(step.measured()["step_seconds"] for _ in range(TURNS))
+            seconds = estimated["time"]["step_seconds"]
+            print(f"| {step.name} | {1e3 * seconds:.3g} ms | {1e3 * measured:.3g} ms | {seconds / measured:.2f} |", flush=True)
+            if options.kinds:
+                print_kinds(estimated, step.measured("--profile"))
+
+
+main()
