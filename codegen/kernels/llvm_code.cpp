@@ -5,6 +5,8 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
@@ -14,6 +16,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 #include <mutex>
 
@@ -37,7 +40,20 @@ const llvm::Target* find_target(const char* triple) {
   return llvm::TargetRegistry::lookupTarget(triple, message);
 }
 
-void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+/// A line of fewer elements than a vector has. Its loop is best unrolled.
+constexpr unsigned kShortLoop = 16;
+
+void unroll_short_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+  llvm::ScalarEvolution& counts = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
+  for (llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
+    const unsigned count = counts.getSmallConstantTripCount(loop);
+    if (count > 0 && count < kShortLoop) llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.full", 1);
+  }
+}
+
+/// `vectors`: the target computes in vectors along a loop. There LLVM unrolls no other than short loops, since it would do so first: of an
+/// inner loop of 32 elements nothing would be left to vectorise, and the loop around it would gather and scatter them one by one.
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, bool vectors) {
   llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
   library.disableAllFunctions();  // a loop must not become a call of memcpy or sqrtf: nothing is linked in
   llvm::LoopAnalysisManager loops;
@@ -45,13 +61,18 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::CGSCCAnalysisManager sccs;
   llvm::ModuleAnalysisManager modules;
   // Without the target machine the vectoriser knows no vector registers.
-  llvm::PassBuilder builder(&machine);
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = !vectors;
+  llvm::PassBuilder builder(&machine, tuning);
   functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(sccs);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
+  if (vectors)
+    for (llvm::Function& function : module)
+      if (!function.isDeclaration()) unroll_short_loops(function, functions);
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
@@ -86,7 +107,7 @@ Result<std::string> generate_code(llvm::MemoryBufferRef bitcode, const CodeTarge
     function.addFnAttr("target-cpu", to.cpu);
     if (*to.vector_width) function.addFnAttr("prefer-vector-width", to.vector_width);
   }
-  optimize(module, *machine);
+  optimize(module, *machine, *to.vector_width != 0);
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream stream(code);
   llvm::legacy::PassManager passes;

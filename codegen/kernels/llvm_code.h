@@ -16,7 +16,7 @@ struct CodeTarget {
   const char* triple = "";  ///< x86-64 or NVPTX
   const char* cpu = "";
   const char* features = "";
-  const char* vector_width = "";  ///< bits, to replace the CPU's default
+  const char* vector_width = "";  ///< bits of a vector along a loop; empty where each thread computes one element
   llvm::CodeGenFileType kind = llvm::CodeGenFileType::ObjectFile;
 };
 

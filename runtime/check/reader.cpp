@@ -79,12 +79,19 @@ std::vector<T> list_at(const JsonNode& node, T (*read)(const JsonNode&)) {
   return list;
 }
 
+double count_at(const JsonNode& node) {
+  const bool counts = node.json().is_number() && node.json().get<double>() >= 0;
+  if (!node.failed() && !counts) node.fail("must be a number, at least 0");
+  return counts ? node.json().get<double>() : 0;
+}
+
 KernelArithmetic arithmetic_at(const JsonNode& node) {
-  node.only({"each", "operand"});
-  const JsonNode each = node.field("each");
-  if (!node.failed() && !(each.json().is_number() && each.json().get<double>() >= 0)) each.fail("must be a number, at least 0");
-  if (node.failed()) return {};
-  return {each.json().get<double>(), static_cast<int>(node.field("operand").integer(0, kMostKernelOperands))};
+  node.only({"each", "operand", "instructions"});
+  KernelArithmetic term;
+  term.each = count_at(node.field("each"));
+  term.instructions = node.has("instructions") ? count_at(node.field("instructions")) : term.each;
+  if (!node.failed()) term.operand = static_cast<int>(node.field("operand").integer(0, kMostKernelOperands));
+  return term;
 }
 
 Kernel kernel_at(const JsonNode& node) {

@@ -4,21 +4,19 @@
 #include "runtime/plan/kernel_lookup.h"
 #include "runtime/plan/op_list.h"
 
+#include <algorithm>
+
 namespace sheaf {
 namespace {
 
-double kernel_flops(const Plan& plan, const Step& step, std::span<const TensorSpec> inputs,
-                    std::span<const TensorSpec> outputs) {
-  const Kernel* kernel = find_kernel(plan, step.kernel);
-  double flops = 0;
-  if (!kernel) return flops;
-  for (const KernelArithmetic& term : kernel->arithmetic) {
+void add_kernel(const Kernel& kernel, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs, Cost& cost) {
+  for (const KernelArithmetic& term : kernel.arithmetic) {
     const auto operand = static_cast<size_t>(term.operand);
-    const bool input = operand < inputs.size();
-    if (input) flops += term.each * product(inputs[operand].dims);
-    if (!input && operand - inputs.size() < outputs.size()) flops += term.each * product(outputs[operand - inputs.size()].dims);
+    if (operand >= inputs.size() + outputs.size()) continue;
+    const TensorSpec& of = operand < inputs.size() ? inputs[operand] : outputs[operand - inputs.size()];
+    cost.flops += term.each * product(of.dims);
+    cost.instructions += term.instructions * product(of.dims);
   }
-  return flops;
 }
 
 }  // namespace
@@ -30,7 +28,8 @@ Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSp
   Cost cost;
   for (const TensorSpec& input : inputs) cost.read_bytes += static_cast<double>(input.bytes);
   for (const TensorSpec& output : outputs) cost.written_bytes += static_cast<double>(output.bytes);
-  if (op == Op::kernel) cost.flops = kernel_flops(plan, step, inputs, outputs);
+  const Kernel* kernel = op == Op::kernel ? find_kernel(plan, step.kernel) : nullptr;
+  if (kernel) add_kernel(*kernel, inputs, outputs, cost);
   if (!traits(op).flops) return cost;
   SizedOp sized{op, step.attributes, step.roles, {}, {}};
   for (const TensorSpec& input : inputs) sized.inputs.push_back(input.dims);
@@ -48,10 +47,16 @@ DType multiplied(Op op, std::span<const TensorSpec> inputs) {
 }
 
 int64_t channels_of(Op op, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) {
-  const bool of_weight = op == Op::conv_backward_weight;
-  if (!of_weight && op != Op::conv && op != Op::conv_backward_data && op != Op::conv_transpose) return 0;
-  const TensorSpec* weight = of_weight ? (outputs.empty() ? nullptr : &outputs[0]) : (inputs.size() < 2 ? nullptr : &inputs[1]);
-  return weight && weight->dims.size() >= 2 ? std::min(weight->dims[0], weight->dims[1]) : 0;
+  if (inputs.size() < 2 || outputs.empty()) return 0;
+  const std::vector<int64_t>&first = inputs[0].dims, &weight = (op == Op::conv_backward_weight ? outputs[0] : inputs[1]).dims;
+  if (first.size() < 2 || weight.size() < 2 || weight[1] == 0) return 0;
+  switch (op) {  // weights [out, in / groups, …]; of a transposed one [in, out / groups, …]
+    case Op::conv: return weight[0] / std::max<int64_t>(1, first[1] / weight[1]);
+    case Op::conv_backward_data: return weight[1];
+    case Op::conv_backward_weight: return std::min(weight[1], weight[0] / std::max<int64_t>(1, first[1] / weight[1]));
+    case Op::conv_transpose: return weight[1];
+    default: return 0;
+  }
 }
 
 }  // namespace sheaf

@@ -17,10 +17,12 @@ struct Cost {
   double flops = 0;
   double read_bytes = 0;
   double written_bytes = 0;
+  double instructions = 0;  ///< of a generated kernel, in place of its flops: what its arithmetic takes, in additions
 
   double bytes() const { return read_bytes + written_bytes; }
   Cost& operator+=(const Cost& other) {
     flops += other.flops;
+    instructions += other.instructions;
     read_bytes += other.read_bytes;
     written_bytes += other.written_bytes;
     return *this;
@@ -37,8 +39,8 @@ Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSp
 /// (generated kernels, and everything that isn't a matrix product, compute in f32: docs/precision.md).
 DType multiplied(Op op, std::span<const TensorSpec> inputs);
 
-/// The channels that each sum of a convolution or of a gradient goes over, or that it is made for, if those are fewer: 1 where each
-/// channel is a group of its own. 0 for other operations.
+/// The channels of a convolution that lie side by side in a vector: of a group's result; for a gradient of a weight the fewer of x's and y's.
+/// 1 where each channel is a group of its own. 0 for other operations.
 int64_t channels_of(Op op, std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs);
 
 }  // namespace sheaf

@@ -35,23 +35,45 @@ double positive(const JsonNode& node) {
   return value;
 }
 
-/// Rates by operation, in place of those that were guessed.
-void read_operations(const JsonNode& node, const char* name, std::map<Op, double>& operations) {
-  if (!node.has(name)) return;
-  operations.clear();
+/// `node`'s object `name`, whose keys are operations: use(operation, the object, key).
+template <typename Use>
+void for_each_operation(const JsonNode& node, const char* name, const Use& use) {
   const JsonNode given = node.field(name);
   if (!given.json().is_object()) return given.fail("must be an object");
   for (const auto& item : given.json().items()) {
     const auto op = op_from_name(item.key());
     if (!op) return given.fail("unknown operation " + in_quotes(item.key()));
-    operations[*op] = positive(given.field(item.key().c_str()));
+    use(*op, given.field(item.key().c_str()));
   }
+}
+
+/// Rates by operation, in place of those that were guessed.
+void read_operations(const JsonNode& node, const char* name, std::map<Op, double>& operations) {
+  if (!node.has(name)) return;
+  operations.clear();
+  for_each_operation(node, name, [&](Op op, const JsonNode& rate) { operations[op] = positive(rate); });
+}
+
+void read_channels(const JsonNode& node, const char* name, std::map<Op, ChannelRates>& rates) {
+  if (!node.has(name)) return;
+  rates.clear();
+  for_each_operation(node, name, [&](Op op, const JsonNode& list) {
+    ChannelRates& found = rates[op];
+    const size_t size = list.size();
+    for (size_t i = 0; i < size && !list.failed(); ++i) {
+      const JsonNode pair = list.element(i);
+      if (pair.size() != 2) return pair.fail("must be a number of channels and a rate");
+      const int64_t channels = pair.element(0).integer(1, int64_t{1} << 20);
+      if (!found.empty() && channels <= found.back().first) return pair.fail("must have more channels than the pair before it");
+      found.emplace_back(channels, positive(pair.element(1)));
+    }
+  });
 }
 
 void read_device(const JsonNode& node, DeviceDescription& device) {
   node.only({"model", "cores", "flops_per_second", "bf16_flops_per_second", "bytes_per_second", "core_bytes_per_second",
              "cache_bytes", "cache_bytes_per_second", "seconds_per_operation", "seconds_per_wait", "copy_bytes_per_second",
-             "memory_bytes", "operations", "bf16_operations", "few_channels", "bf16_few_channels"});
+             "memory_bytes", "operations", "bf16_operations", "by_channels", "bf16_by_channels"});
   if (node.failed()) return;
   device.known = true;
   if (node.has("model")) device.model = node.field("model").text();
@@ -63,12 +85,13 @@ void read_device(const JsonNode& node, DeviceDescription& device) {
   if (!node.has("bf16_flops_per_second")) device.bf16_flops_per_second = device.flops_per_second * guessed_ratio;
   read_operations(node, "operations", device.operations);
   read_operations(node, "bf16_operations", device.bf16_operations);
-  read_operations(node, "few_channels", device.few_channels);
-  read_operations(node, "bf16_few_channels", device.bf16_few_channels);
+  read_channels(node, "by_channels", device.by_channels);
+  read_channels(node, "bf16_by_channels", device.bf16_by_channels);
 }
 
-Json json_of(const std::map<Op, double>& operations) {
-  std::map<std::string, double> by_name;  // which a file lists in alphabetical order
+template <typename Rates>
+Json json_of(const std::map<Op, Rates>& operations) {
+  std::map<std::string, Rates> by_name;  // which a file lists in alphabetical order
   for (const auto& [op, rate] : operations) by_name[to_string(op)] = rate;
   return by_name;
 }
@@ -80,8 +103,8 @@ Json json_of(const DeviceDescription& device) {
   });
   if (!device.operations.empty()) json["operations"] = json_of(device.operations);
   if (!device.bf16_operations.empty()) json["bf16_operations"] = json_of(device.bf16_operations);
-  if (!device.few_channels.empty()) json["few_channels"] = json_of(device.few_channels);
-  if (!device.bf16_few_channels.empty()) json["bf16_few_channels"] = json_of(device.bf16_few_channels);
+  if (!device.by_channels.empty()) json["by_channels"] = json_of(device.by_channels);
+  if (!device.bf16_by_channels.empty()) json["bf16_by_channels"] = json_of(device.bf16_by_channels);
   return json;
 }
 
@@ -190,19 +213,18 @@ Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, O
 }
 
 double channels_share(const DeviceDescription& device, Op op, DType dtype, int64_t channels) {
-  const bool narrow = dtype != DType::float32;
-  const auto &rates = narrow ? device.bf16_operations : device.operations,
-             &few = narrow ? device.bf16_few_channels : device.few_channels;
-  const auto many = rates.find(op), least = few.find(op);
-  if (many == rates.end() || least == few.end() || channels <= 0) return 1;
-  // With ratio = (8 / (8 + h)) / (64 / (64 + h)):
-  const double ratio = least->second / many->second;
-  if (ratio >= 1) return 1;
-  if (channels >= kManyChannels) return 1;  // the formula would go on to a rate that no product of matrices has
-  if (ratio <= double(kFewChannels) / kManyChannels) return double(channels) / kManyChannels;
-  const double h = kFewChannels * (1 - ratio) / (ratio - double(kFewChannels) / kManyChannels);
-  const auto share = [h](double c) { return c / (c + h); };
-  return share(double(channels)) / share(kManyChannels);
+  const auto& listed = dtype == DType::float32 ? device.by_channels : device.bf16_by_channels;
+  const auto found = listed.find(op);
+  if (found == listed.end() || found->second.empty() || channels <= 0) return 1;
+  const ChannelRates& rates = found->second;
+  const auto above = std::find_if(rates.begin(), rates.end(), [&](const auto& pair) { return pair.first >= channels; });
+  double rate = above == rates.end() ? rates.back().second : above->second;
+  if (above != rates.end() && above != rates.begin()) {
+    const auto& below = above[-1];
+    const double part = std::log(double(channels) / double(below.first)) / std::log(double(above->first) / double(below.first));
+    rate = below.second + part * (above->second - below.second);
+  }
+  return rate / rate_of(device, op, dtype);
 }
 
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes) {

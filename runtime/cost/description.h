@@ -13,9 +13,6 @@
 
 namespace sheaf {
 
-/// The channels of the convolutions that a calibration measures.
-inline constexpr int64_t kManyChannels = 64, kFewChannels = 8;
-
 struct DeviceDescriptions {
   std::string source;  ///< where the figures come from: "FILE", "a guess from the CPU's model"
   std::map<std::string, DeviceDescription, std::less<>> kinds;   ///< by backend's name
@@ -44,8 +41,8 @@ std::string devices_text(const DeviceDescriptions& devices);
 /// `cached` are in the lane's caches.
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes, double cached);
 
-/// What a convolution of `channels` channels reaches of the rate of one of 64, which lane_roofline() has: c / (c + h), where h follows
-/// from DeviceDescription::few_channels; 1 with more channels. 1 if they don't list `op`.
+/// What a convolution of `channels` channels reaches of the rate that lane_roofline() has: from DeviceDescription::by_channels, linearly
+/// over the logarithm of the number, and as the nearest where it lies outside. 1 if they don't list `op`.
 double channels_share(const DeviceDescription& device, Op op, DType dtype, int64_t channels);
 
 /// The same for an operation by itself: what fits into the caches is there.

@@ -13,6 +13,11 @@ const char* name_of(Bound bound) {
   return "";
 }
 
+double compute_seconds(const Roofline& roofline, const Cost& cost) {
+  const double arithmetic = cost.instructions > 0 ? cost.instructions : cost.flops;
+  return roofline.flops_per_second > 0 ? arithmetic / roofline.flops_per_second : 0;
+}
+
 namespace {
 
 struct Parts {
@@ -20,8 +25,7 @@ struct Parts {
 };
 
 Parts parts(const Roofline& roofline, const Cost& cost) {
-  return {roofline.flops_per_second > 0 ? cost.flops / roofline.flops_per_second : 0,
-          roofline.bytes_per_second > 0 ? cost.bytes() / roofline.bytes_per_second : 0};
+  return {compute_seconds(roofline, cost), roofline.bytes_per_second > 0 ? cost.bytes() / roofline.bytes_per_second : 0};
 }
 
 }  // namespace

@@ -3,10 +3,16 @@
 
 #include "runtime/plan/op.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace sheaf {
+
+/// Pairs of a number of channels and the arithmetic rate with it, in order of the channels.
+using ChannelRates = std::vector<std::pair<int64_t, double>>;
 
 /// Devices of one kind. Figures are in SI units: operations, bytes and seconds.
 struct DeviceDescription {
@@ -29,9 +35,9 @@ struct DeviceDescription {
   /// times the ratio that matrix products have.
   double bf16_flops_per_second = 0;
   std::map<Op, double> bf16_operations;
-  /// Rates of convolutions, as in the two maps above, but of 8 channels where those are of 64; an operation that isn't listed has
-  /// one rate for all.
-  std::map<Op, double> few_channels, bf16_few_channels;
+  /// Rates of convolutions by number of channels (channels_of()), in place of those in the two maps above; all other numbers lie
+  /// between.
+  std::map<Op, ChannelRates> by_channels, bf16_by_channels;
   /// For a GPU: how many threads it runs at once, and how long a load takes. A generated kernel moves no more bytes in that
   /// time than its threads have requested. 0: not known, then it moves bytes_per_second.
   double threads = 0, seconds_of_latency = 0;

@@ -139,10 +139,11 @@ struct Program {
 };
 
 /// Of a generated kernel: `each` floating-point operations for every element of operand `operand` (the step's inputs,
-/// then its outputs).
+/// then its outputs), which take about as long as `instructions` additions.
 struct KernelArithmetic {
   double each = 0;
   int operand = 0;
+  double instructions = 0;
 };
 
 /// A generated kernel: a function in the plan's objects,

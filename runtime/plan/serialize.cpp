@@ -47,7 +47,7 @@ Json json_of(const Kernel& kernel, const KernelSignatures& signatures) {
   if (kernel.elementwise) json["elementwise"] = true;
   if (kernel.gpu_block) json["gpu"] = {{"block", kernel.gpu_block}, {"items", kernel.gpu_items}};
   for (const KernelArithmetic& term : kernel.arithmetic)
-    json["arithmetic"].push_back({{"each", term.each}, {"operand", term.operand}});
+    json["arithmetic"].push_back({{"each", term.each}, {"instructions", term.instructions}, {"operand", term.operand}});
   const auto found = signatures.find(kernel.name);
   json["signatures"] = found == signatures.end() ? Json::array() : Json(found->second);
   return json;

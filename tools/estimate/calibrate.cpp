@@ -104,12 +104,12 @@ Result<DeviceDescriptions> calibrate() {
   SHEAF_ASSIGN(OperationRates wide, operation_rates(cpu.cores, DType::float32));
   cpu.flops_per_second = wide.product;
   cpu.operations = std::move(wide.operations);
-  cpu.few_channels = std::move(wide.few_channels);
+  cpu.by_channels = std::move(wide.by_channels);
   if (has_bf16()) {
     SHEAF_ASSIGN(OperationRates narrow, operation_rates(cpu.cores, DType::bfloat16));
     cpu.bf16_flops_per_second = narrow.product;
     cpu.bf16_operations = std::move(narrow.operations);
-    cpu.bf16_few_channels = std::move(narrow.few_channels);
+    cpu.bf16_by_channels = std::move(narrow.by_channels);
   }
   cpu.operations[Op::kernel] = kernel_rate(cpu.cores);
   SHEAF_ASSIGN(cpu.seconds_per_operation, operation_overhead(cpu.cores));

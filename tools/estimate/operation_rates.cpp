@@ -4,6 +4,7 @@
 #include "runtime/cost/description.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/machine/thread_pool.h"
+#include "runtime/plan/op_list.h"
 #include "tools/estimate/stopwatch.h"
 
 #include <algorithm>
@@ -40,25 +41,43 @@ LibraryOperation product(int64_t side, DType dtype) {
   return library_operation(Op::matmul, {"a", "b"}, {square, square}, {square});
 }
 
+/// Of the convolutions that stand for others, and of a batch norm.
+constexpr int64_t kChannels = 64;
+
 /// A convolution of `channels` channels, 3×3, its gradients, and a transposed one, 4×4 with a stride of 2. The gradient of a weight is
 /// f32 (docs/precision.md).
-std::vector<LibraryOperation> convolutions(int64_t rows, int64_t channels, DType dtype) {
-  const std::vector<int64_t> taps = {channels, channels, 3, 3};
+std::vector<LibraryOperation> convolutions(int64_t rows, int64_t channels, int64_t groups, DType dtype) {
+  const int64_t each = channels / groups;
+  const std::vector<int64_t> taps = {channels, each, 3, 3};
   const TensorSpec image = plain_tensor(dtype, {rows, channels, kSide, kSide}), weight = plain_tensor(dtype, taps),
                    small = plain_tensor(dtype, {rows, channels, kSide / 2, kSide / 2}),
-                   wide = plain_tensor(dtype, {channels, channels, 4, 4}), dweight = plain_tensor(DType::float32, taps);
+                   wide = plain_tensor(dtype, {channels, each, 4, 4}), dweight = plain_tensor(DType::float32, taps);
   const Json ones = Json::array({1, 1}), twos = Json::array({2, 2}), none = Json::array({0, 0});
-  const Json conv = {{"stride", ones}, {"padding_begin", ones}, {"padding_end", ones}, {"dilation", ones}, {"groups", 1}};
+  const Json conv = {{"stride", ones}, {"padding_begin", ones}, {"padding_end", ones}, {"dilation", ones}, {"groups", groups}};
   Json data = conv, gradient = conv;
   data["size"] = Json::array({kSide, kSide});
   gradient["kernel_size"] = Json::array({3, 3});
   gradient["bias"] = false;
-  const Json transposed = {{"stride", twos}, {"padding", ones}, {"output_padding", none}, {"dilation", ones}, {"groups", 1}};
+  const Json transposed = {
+      {"stride", twos}, {"padding", ones}, {"output_padding", none}, {"dilation", ones}, {"groups", groups}};
   return {
       library_operation(Op::conv, {"x", "weight"}, {image, weight}, {image}, conv),
       library_operation(Op::conv_backward_data, {"dy", "weight"}, {image, weight}, {image}, data),
       library_operation(Op::conv_backward_weight, {"x", "dy"}, {image, image}, {dweight}, gradient),
       library_operation(Op::conv_transpose, {"x", "weight"}, {small, wide}, {image}, transposed),
+  };
+}
+
+/// A linear layer and its gradients, whose products are narrower than tall or the reverse, as most are.
+std::vector<LibraryOperation> linears(DType dtype) {
+  constexpr int64_t kRows = 512, kIn = 256, kOut = 1024;
+  const TensorSpec x = plain_tensor(dtype, {kRows, kIn}), y = plain_tensor(dtype, {kRows, kOut}),
+                   weight = plain_tensor(dtype, {kOut, kIn}), bias = plain_tensor(DType::float32, {kOut}),
+                   dweight = plain_tensor(DType::float32, {kOut, kIn});
+  return {
+      library_operation(Op::linear, {"x", "weight", "bias"}, {x, weight, bias}, {y}),
+      library_operation(Op::linear_backward_data, {"dy", "weight"}, {y, weight}, {x}),
+      library_operation(Op::linear_backward_weight, {"x", "dy"}, {x, y}, {dweight, bias}, {{"bias", true}}),
   };
 }
 
@@ -180,23 +199,25 @@ Result<OperationRates> operation_rates(int threads, DType dtype) {
   // Large enough to reach its best speed, small enough to fit between two interruptions.
   SHEAF_ASSIGN(const Measured square, measure(product(threads <= 4 ? 512 : 1024, dtype), threads, Operands::cached));
   rates.product = square.rate();
-  for (const auto& [channels, of] :
-       {std::pair(kManyChannels, &rates.operations), std::pair(kFewChannels, &rates.few_channels)}) {
-    // Both have as many values; products over the batch need rows.
-    const int64_t rows = 16 * threads * (kManyChannels / channels);
-    for (const LibraryOperation& operation : convolutions(rows, channels, dtype)) {
+  for (const int64_t channels : {1, 8, 16, 64, 256}) {
+    // All have as many values, and as products over the batch need rows, only the last one has few; one channel is a group of many.
+    const int64_t together = channels == 1 ? kChannels : channels;
+    const int64_t rows = std::max<int64_t>(threads, 16 * threads * kChannels / together);
+    for (const LibraryOperation& operation : convolutions(rows, together, together / channels, dtype)) {
       SHEAF_ASSIGN(const Measured measured, measure(operation, threads, Operands::from_memory));
-      (*of)[operation.step.op] = measured.rate();
+      rates.by_channels[operation.step.op].emplace_back(channels, measured.rate());
+      if (channels == kChannels) rates.operations[operation.step.op] = measured.rate();
     }
   }
-  if (dtype != DType::float32) return rates;  // what follows computes in f32 whatever its operands
   const auto add = [&](const LibraryOperation& operation) -> Result<std::vector<TensorSpec>> {
     SHEAF_ASSIGN(Measured measured, measure(operation, threads, Operands::from_memory));
     rates.operations[operation.step.op] = measured.rate();
     return std::move(measured.outputs);
   };
+  for (const LibraryOperation& operation : linears(dtype)) SHEAF_TRY(add(operation));
+  if (dtype != DType::float32) return rates;  // what follows computes in f32 whatever its operands
   // As images lie with channels last; twice what convolutions have, since they pass over it twice.
-  const TensorSpec image = plain_tensor(dtype, {32 * threads * kSide * kSide, kManyChannels});
+  const TensorSpec image = plain_tensor(dtype, {32 * threads * kSide * kSide, kChannels});
   const Json attributes = {{"eps", 1e-5}, {"activation", {{"kind", "relu"}}}};
   SHEAF_ASSIGN(const auto normalised, add(batch_norm(image, attributes)));
   SHEAF_TRY(add(batch_norm_backward(image, normalised.back(), attributes)));

@@ -3,7 +3,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/base/error.h"
-#include "runtime/plan/op_list.h"
+#include "runtime/device/description.h"
 
 #include <map>
 
@@ -12,12 +12,13 @@ namespace sheaf {
 /// Arithmetic per second of all threads together.
 struct OperationRates {
   double product = 0;  ///< a product of matrices in the caches: the most that any operation reaches
-  /// Convolutions of kManyChannels and of kFewChannels channels and their gradients; for f32 also batch norm of a training step and
-  /// recurrent layers. Their operands come from memory, as they do in a step.
-  std::map<Op, double> operations, few_channels;
+  /// Linear layers, convolutions of 64 channels, and their gradients; for f32 also batch norm of a training step and recurrent layers.
+  /// Their operands come from memory, as they do in a step.
+  std::map<Op, double> operations;
+  std::map<Op, ChannelRates> by_channels;  ///< convolutions of other numbers of channels
 };
 
-/// Measures them on operands of `dtype` with `threads` threads, in the formats that each prefers; two seconds or three. Errors: there is no
+/// Measures them on operands of `dtype` with `threads` threads, in the formats that each prefers; some seconds. Errors: there is no
 /// memory; the CPU doesn't compute with `dtype`.
 Result<OperationRates> operation_rates(int threads, DType dtype);
 

@@ -160,7 +160,7 @@ class Clock {
     const int meetings = instance.call() ? meetings_of(instance.call()->executable.get()) : 0;
     if (queued) roofline.seconds_per_operation *= launches + kMeetingInLaunches * meetings;
     const double time = seconds(roofline, cost), memory = cost.bytes() / roofline.bytes_per_second;
-    estimate.compute_seconds += cost.flops / roofline.flops_per_second;
+    estimate.compute_seconds += compute_seconds(roofline, cost);
     (copies || sends || moves(info.op) ? estimate.communication_seconds : estimate.memory_seconds) += memory;
     estimate.overhead_seconds += roofline.seconds_per_operation;
     estimate.busy_seconds += time;

@@ -119,8 +119,8 @@ constexpr const char* kPlainGradient = "the gradient is left plain, as the weigh
 Prepared prepare_weight_by_inner_product(const Operation& operation, const Sizes& s) {
   using dnnl::inner_product_backward_weights;
   const auto type = operation.data_type();
-  const DnnlDesc x = plain_desc({s.rows, s.in}, type), dy = plain_desc({s.rows, s.out}, type), dweight = plain_desc({s.out, s.in}),
-                 dbias = s.bias ? plain_desc({s.out}) : DnnlDesc();
+  const DnnlDesc x = plain_desc({s.rows, s.in}, type), dy = plain_desc({s.rows, s.out}, type),
+                 dweight = plain_desc({s.out, s.in}), dbias = s.bias ? plain_desc({s.out}) : DnnlDesc();
   const dnnl::inner_product_forward::primitive_desc forward(
       dnnl::inner_product_forward::desc(dnnl::prop_kind::forward_training, x, plain_desc({s.out, s.in}, type), dbias, dy),
       dnnl_engine());
@@ -143,7 +143,7 @@ Prepared prepare_weight_by_inner_product(const Operation& operation, const Sizes
 Prepared prepare_weight_by_matmul(const Operation& operation, const Sizes& s) {
   const auto type = operation.data_type();
   const DnnlDesc dy({s.out, s.rows}, type, DnnlDims{1, s.out}), x = plain_desc({s.rows, s.in}, type),
-      dweight = plain_desc({s.out, s.in});
+                                                                dweight = plain_desc({s.out, s.in});
   const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(dy, x, dweight), step_attributes(), dnnl_engine());
   Prepared prepared = operation.prepared();
   take_library(operation, pd, prepared, kPlainGradient);
@@ -167,7 +167,9 @@ Prepared prepare_weight_by_matmul(const Operation& operation, const Sizes& s) {
 //
 //   128, 1024 → 1024   128, 784 → 784   512, 256 → 1024   512, 1024 → 1024   3136, 192 → 768   12544, 384 → 96
 //   1.67, 1.36         0.73, 0.77       1.76, 1.56        6.36, 5.59         5.44, 6.53        8.75, 9.20
-double inner_product_weight_seconds(const Operation& operation, const Sizes& s) { return inner_product_data_seconds(operation, s); }
+double inner_product_weight_seconds(const Operation& operation, const Sizes& s) {
+  return inner_product_data_seconds(operation, s);
+}
 double matmul_weight_seconds(const Operation& operation, const Sizes& s) {
   constexpr int64_t kFewRows = 512, kLargeWeight = 1 << 18;
   const bool gains = s.rows <= kFewRows && s.in * s.out >= kLargeWeight;

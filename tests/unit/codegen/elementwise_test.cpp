@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace sheaf::kernels {
 namespace {
@@ -44,6 +45,26 @@ std::vector<Function> functions() {
                              : x > 2 ? 2
                                      : x; }},
   };
+}
+
+TEST(Elementwise, ArithmeticIsCountedByDefinitionAndByInstructions) {
+  LoadedKernels kernels;
+  std::map<std::string, KernelArithmetic> found;
+  for (const Function& f : functions()) {
+    ASSERT_TRUE(kernels.module.add_elementwise(
+        {f.name, "", {{DType::float32, {batch(), 7}}}, {batch(), 7}, {DType::float32}, [&](OpBuilder& b, Loc l, ValueRange x) {
+           return Values{f.emit(b, l, x[0])};
+         }}));
+    const Kernel& kernel = kernels.module.kernels().back();
+    ASSERT_EQ(kernel.arithmetic.size(), 1U) << f.name;
+    EXPECT_EQ(kernel.arithmetic[0].operand, 1) << f.name << ": an element of y";
+    EXPECT_GE(kernel.arithmetic[0].instructions, kernel.arithmetic[0].each) << f.name;
+    found[f.name] = kernel.arithmetic[0];
+  }
+  EXPECT_LT(found["relu"].instructions, 4);
+  EXPECT_EQ(found["tanh"].each, 1);
+  EXPECT_GT(found["tanh"].instructions, 10);
+  EXPECT_GT(found["silu"].instructions, 10) << "an exponential and a quotient";
 }
 
 TEST(Elementwise, ActivationsAgreeWithDoublePrecisionUpToTheLargestArguments) {

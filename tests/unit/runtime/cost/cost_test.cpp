@@ -91,11 +91,12 @@ TEST(Cost, KernelsSayThemselves) {
   plan.kernels[0].name = "other";
   plan.kernels[0].arithmetic = {{100, 0}};
   plan.kernels[1].name = "mean_1";
-  plan.kernels[1].arithmetic = {{3, 0}, {1, 2}, {7, 9}};  // the last names no operand: nothing
+  plan.kernels[1].arithmetic = {{3, 0, 30}, {1, 2, 2}, {7, 9, 7}};  // the last names no operand: nothing
   Case kernel(Op::kernel);
   kernel.step.kernel = "mean_1";
   kernel.in("x", {4, 5}).in("x1", {4}).out({4});
   EXPECT_EQ(kernel.cost(plan).flops, 3 * 20 + 4);
+  EXPECT_EQ(kernel.cost(plan).instructions, 30 * 20 + 2 * 4);
   kernel.step.kernel = "gone";
   EXPECT_EQ(kernel.cost(plan).flops, 0);
 }
@@ -114,6 +115,7 @@ TEST(Cost, RooflineTakesTheLargerPart) {
   const Roofline roofline{100, 10, 1};
   EXPECT_DOUBLE_EQ(seconds(roofline, {400, 10, 10}), 5);
   EXPECT_EQ(bound_by(roofline, {400, 10, 10}), Bound::compute);
+  EXPECT_DOUBLE_EQ(seconds(roofline, {400, 10, 10, 900}), 10) << "what its flops take";
   EXPECT_DOUBLE_EQ(seconds(roofline, {400, 50, 10}), 7);
   EXPECT_EQ(bound_by(roofline, {400, 50, 10}), Bound::memory);
   EXPECT_EQ(bound_by(roofline, {1, 1, 0}), Bound::overhead);
@@ -154,28 +156,30 @@ TEST(Cost, NarrowOperandsHaveTheirOwnRates) {
   EXPECT_DOUBLE_EQ(rate(Op::conv, DType::float32), 50);
 }
 
-TEST(Cost, FewChannelsReachLess) {
+TEST(Cost, ConvolutionsHaveRatesByChannels) {
   DeviceDescription cpu;
   cpu.operations = {{Op::conv, 100}};
   const auto share = [&](int64_t channels) { return channels_share(cpu, Op::conv, DType::float32, channels); };
   EXPECT_EQ(share(8), 1) << "not known";
-  cpu.few_channels = {{Op::conv, 50}};
-  EXPECT_DOUBLE_EQ(share(64), 1);
+  cpu.by_channels = {{Op::conv, {{8, 50}, {16, 90}, {64, 110}}}};
+  EXPECT_DOUBLE_EQ(share(64), 1.1);
   EXPECT_DOUBLE_EQ(share(8), .5);
-  EXPECT_NEAR(share(16), 16 / (16 + 32. / 3) / (64 / (64 + 32. / 3)), 1e-9);
-  EXPECT_EQ(share(512), 1) << "a rate that nothing was seen to exceed";
+  EXPECT_DOUBLE_EQ(share(32), 1) << "half-way between 16 and 64";
+  EXPECT_DOUBLE_EQ(share(512), 1.1) << "as the nearest";
+  EXPECT_DOUBLE_EQ(share(3), .5);
   EXPECT_EQ(channels_share(cpu, Op::linear, DType::float32, 8), 1);
   EXPECT_EQ(channels_share(cpu, Op::conv, DType::bfloat16, 8), 1);
-  cpu.few_channels = {{Op::conv, 5}};
-  EXPECT_DOUBLE_EQ(share(8), 8. / 64) << "no worse than a channel at a time";
 }
 
 TEST(Cost, ChannelsOfConvolutions) {
-  const TensorSpec x = plain_tensor(DType::float32, {2, 12, 9, 9}), y = plain_tensor(DType::float32, {2, 4, 9, 9}),
-                   weight = plain_tensor(DType::float32, {4, 3, 3, 3});
-  EXPECT_EQ(channels_of(Op::conv, std::vector{x, weight}, std::vector{y}), 3) << "four groups";
+  const auto of = [](std::vector<int64_t> dims) { return plain_tensor(DType::float32, std::move(dims)); };
+  const TensorSpec x = of({2, 12, 9, 9}), y = of({2, 4, 9, 9}), weight = of({4, 3, 3, 3});  // four groups
+  EXPECT_EQ(channels_of(Op::conv, std::vector{x, weight}, std::vector{y}), 1);
   EXPECT_EQ(channels_of(Op::conv_backward_data, std::vector{y, weight}, std::vector{x}), 3);
-  EXPECT_EQ(channels_of(Op::conv_backward_weight, std::vector{x, y}, std::vector{weight}), 3);
+  EXPECT_EQ(channels_of(Op::conv_backward_weight, std::vector{x, y}, std::vector{weight}), 1);
+  const TensorSpec wide = of({16, 12, 3, 3}), of_wide = of({2, 16, 9, 9});
+  EXPECT_EQ(channels_of(Op::conv, std::vector{x, wide}, std::vector{of_wide}), 16);
+  EXPECT_EQ(channels_of(Op::conv_transpose, std::vector{of_wide, wide}, std::vector{x}), 12);
   EXPECT_EQ(channels_of(Op::linear, std::vector{x, weight}, std::vector{y}), 0);
 }
 

@@ -38,9 +38,13 @@ TEST_F(Description, ReadsWhatItWrites) {
   cpu_of(written).operations = {{Op::conv, 1e11}, {Op::linear, 2e11}};
   cpu_of(written).bf16_flops_per_second = 5e11;
   cpu_of(written).bf16_operations = {{Op::conv, 3e11}};
+  cpu_of(written).by_channels = {{Op::conv, {{8, 4e10}, {64, 1e11}}}};
+  cpu_of(written).bf16_by_channels = {{Op::conv_backward_data, {{1, 1e10}}}};
   auto devices = read(devices_text(written));
   ASSERT_TRUE(devices) << to_string(devices.error());
   EXPECT_EQ(devices_text(*devices), devices_text(written));
+  EXPECT_EQ(cpu_of(*devices).by_channels, cpu_of(written).by_channels);
+  EXPECT_EQ(cpu_of(*devices).bf16_by_channels, cpu_of(written).bf16_by_channels);
   EXPECT_EQ(cpu_of(*devices).operations, cpu_of(written).operations);
   EXPECT_EQ(cpu_of(*devices).bf16_operations, cpu_of(written).bf16_operations);
   EXPECT_EQ(devices->source, file_);
@@ -102,6 +106,14 @@ TEST_F(Description, RefusesWhatItCannotMean) {
                 HasSubstr("cpu.operations.conv"));
   }
   EXPECT_THAT(refused(R"({"sheaf_devices": "1.0", "cpu": {"operations": []}})"), HasSubstr("operations"));
+  const auto by_channels = [&](const std::string& rates) {
+    return refused(R"({"sheaf_devices": "1.0", "cpu": {"by_channels": {"conv": )" + rates + "}}}");
+  };
+  EXPECT_THAT(by_channels("1e11"), HasSubstr("cpu.by_channels.conv"));
+  EXPECT_THAT(by_channels("[[8]]"), HasSubstr("must be a number of channels and a rate"));
+  EXPECT_THAT(by_channels("[[8, 1e9], [8, 2e9]]"), HasSubstr("must have more channels"));
+  EXPECT_THAT(by_channels("[[0, 1e9]]"), HasSubstr("cpu.by_channels.conv[0][0]"));
+  EXPECT_THAT(by_channels("[[8, -1]]"), HasSubstr("cpu.by_channels.conv[0][1]"));
   EXPECT_FALSE(read_devices(file_ + ".gone"));
 }
 
