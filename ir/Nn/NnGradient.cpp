@@ -215,15 +215,35 @@ std::optional<int64_t> RreluTrainOp::splitDim(unsigned operand, int64_t, int64_t
 
 // Losses -------------------------------------------------------------------------------------------------------------
 
-LogicalResult TargetWeightsOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
-  const TensorShape& t = operands[0];
+/// Of one number for each target.
+static FailureOr<TensorShape> shape_for_targets(Operation* op, const TensorShape& t, int64_t classes) {
   auto integers = dyn_cast<IntegerType>(t.element);
   if (!integers || integers.getWidth() < 32)
-    return emitError("expects class indices of type int64 or int32, but got ") << t.element;
-  if (static_cast<int64_t>(getClasses()) < 1) return emitError("expects at least one class");
-  TensorShape q{Float32Type::get(getContext()), t.dims};
-  q.dims.insert(q.dims.begin() + (t.rank() ? 1 : 0), Extent(static_cast<int64_t>(getClasses())));
-  results.push_back(q);
+    return op->emitError("expects class indices of type int64 or int32, but got ") << t.element;
+  if (classes < 1) return op->emitError("expects at least one class");
+  return TensorShape{Float32Type::get(op->getContext()), t.dims};
+}
+/// `otherwise` where t is a class, 0 where it is `ignored`, NaN elsewhere.
+static Value unless_ignored(OpBuilder& b, Location loc, Value t, int64_t classes, int64_t ignored, Value otherwise) {
+  using arith::CmpIPredicate;
+  auto select = [&](CmpIPredicate predicate, int64_t bound, Value then, double number) -> Value {
+    Value limit = b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(bound));
+    return b.create<arith::SelectOp>(loc, b.create<arith::CmpIOp>(loc, predicate, t, limit), then,
+                                     scalar::constant(b, loc, number));
+  };
+  // Read as unsigned, a negative index is large.
+  Value weight = select(CmpIPredicate::ult, classes, otherwise, std::numeric_limits<double>::quiet_NaN());
+  return select(CmpIPredicate::ne, ignored, weight, 0);
+}
+static Value as_i64(OpBuilder& b, Location loc, Value t) {
+  return scalar::cast(b, loc, t, /*from_unsigned=*/false, b.getI64Type(), /*to_unsigned=*/false);
+}
+
+LogicalResult TargetWeightsOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  auto q = shape_for_targets(*this, operands[0], static_cast<int64_t>(getClasses()));
+  if (failed(q)) return failure();
+  q->dims.insert(q->dims.begin() + (operands[0].rank() ? 1 : 0), Extent(static_cast<int64_t>(getClasses())));
+  results.push_back(*q);
   return success();
 }
 SmallVector<int64_t> TargetWeightsOp::operandDims(unsigned, int64_t operandRank, int64_t) {
@@ -233,23 +253,28 @@ SmallVector<int64_t> TargetWeightsOp::operandDims(unsigned, int64_t operandRank,
 }
 bool TargetWeightsOp::usesCoordinates() { return true; }
 Value TargetWeightsOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
-  using arith::CmpIPredicate;
-  int64_t classes = getClasses();
-  double smoothing = getLabelSmoothing().convertToDouble();
-  Value t = scalar::cast(b, loc, in[0], /*from_unsigned=*/false, b.getI64Type(), /*to_unsigned=*/false);
-  Value c = in.size() > 2 ? in[2] : in[1];
-  auto compare = [&](CmpIPredicate predicate, Value x, int64_t bound) -> Value {
-    return b.create<arith::CmpIOp>(loc, predicate, x, b.create<arith::ConstantOp>(loc, b.getI64IntegerAttr(bound)));
-  };
-  auto select = [&](Value condition, Value then, double otherwise) -> Value {
-    return b.create<arith::SelectOp>(loc, condition, then, scalar::constant(b, loc, otherwise));
-  };
-  Value is_class = b.create<arith::CmpIOp>(loc, CmpIPredicate::eq, t, c);
-  Value weight = select(is_class, scalar::constant(b, loc, 1 - smoothing + smoothing / classes), smoothing / classes);
-  // Read as unsigned, a negative index is large.
-  weight = select(compare(CmpIPredicate::ult, t, classes), weight, std::numeric_limits<double>::quiet_NaN());
-  return select(compare(CmpIPredicate::ne, t, static_cast<int64_t>(getIgnoreIndex())), weight, 0);
+  const auto classes = static_cast<int64_t>(getClasses());
+  const double smoothing = getLabelSmoothing().convertToDouble(), other = smoothing / static_cast<double>(classes);
+  Value t = as_i64(b, loc, in[0]), c = in.size() > 2 ? in[2] : in[1];
+  Value is_class = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, t, c);
+  Value weight = b.create<arith::SelectOp>(loc, is_class, scalar::constant(b, loc, 1 - smoothing + other),
+                                           scalar::constant(b, loc, other));
+  return unless_ignored(b, loc, t, classes, static_cast<int64_t>(getIgnoreIndex()), weight);
 }
 std::optional<int64_t> TargetWeightsOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  return aligned_split(*this, operand, rank, dim);
+}
+
+LogicalResult TargetCountsOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  auto y = shape_for_targets(*this, operands[0], static_cast<int64_t>(getClasses()));
+  if (failed(y)) return failure();
+  results.push_back(*y);
+  return success();
+}
+Value TargetCountsOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
+  return unless_ignored(b, loc, as_i64(b, loc, in[0]), static_cast<int64_t>(getClasses()),
+                        static_cast<int64_t>(getIgnoreIndex()), scalar::constant(b, loc, 1));
+}
+std::optional<int64_t> TargetCountsOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return aligned_split(*this, operand, rank, dim);
 }

@@ -129,4 +129,12 @@ def Nn_TargetWeightsOp : Nn_TrainingElementwiseOp<"target_weights", ["operandDim
   let assemblyFormat = "$t attr-dict `:` functional-type(operands, results)";
 }
 
+def Nn_TargetCountsOp : Nn_TrainingElementwiseOp<"target_counts"> {
+  let summary = "the sum of nn.target_weights over the classes, whatever the smoothing";
+  let description = "In float32, in t's shape: 0 where t is ignore_index, else 1, NaN where t isn't a class.";
+  let arguments = (ins AnyTensor:$t, I64Attr:$classes, I64Attr:$ignore_index);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$t attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

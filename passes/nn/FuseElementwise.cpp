@@ -91,6 +91,21 @@ bool fits_after(nn::FusedOp elementwise, mlir::Value result, Operation* anchor) 
 
 ArrayRef<int64_t> shape_of(mlir::Type type) { return cast<RankedTensorType>(type).getShape(); }
 
+/// Whether `from` is a tensor of `to`'s elements repeated.
+bool repeats(mlir::Type from, mlir::Type to) {
+  ArrayRef<int64_t> x = shape_of(from), y = shape_of(to);
+  if (x.size() < y.size()) return true;
+  return llvm::any_of(llvm::zip(x, y), [](auto sizes) { return std::get<0>(sizes) == 1 && std::get<1>(sizes) != 1; });
+}
+
+/// Whether a group spreads what it reads over a larger tensor. Each of its consumers computes it anew, which is cheaper than to write the
+/// tensor and to read it.
+bool spreads(nn::FusedOp fused) {
+  mlir::Type made = fused.getResult(0).getType();
+  return !row_op(fused) && !fused.getInputs().empty() &&
+         llvm::all_of(fused.getInputs(), [&](mlir::Value input) { return repeats(input.getType(), made); });
+}
+
 /// Groups whose results depend only on parameters. They are never joined with others, so a group keeps the property.
 using Alone = llvm::DenseMap<Operation*, bool>;
 
@@ -113,7 +128,7 @@ nn::FusedOp wrap(Operation* op) {
   return fused;
 }
 
-/// Moves a fused producer whose result only `consumer` uses into it.
+/// Moves a fused producer whose result only `consumer` uses into it, or a copy of one that spreads what it reads.
 struct FuseProducer : OpRewritePattern<nn::FusedOp> {
   FuseProducer(MLIRContext* context, Alone& alone) : OpRewritePattern(context), alone_(alone) {}
 
@@ -130,7 +145,8 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
   /// Why `producer` doesn't join `consumer`; empty if it does.
   static std::string obstacle(nn::FusedOp producer, nn::FusedOp consumer, const Alone& alone) {
     mlir::Value made = producer.getResult(0);
-    if (producer->getNumResults() != 1 || !producer->hasOneUse() || producer->hasAttr(nn::kApart))
+    const bool shared = !producer->hasOneUse() && (alone.lookup(producer) || !spreads(producer));
+    if (producer->getNumResults() != 1 || shared || producer->hasAttr(nn::kApart))
       return "something else needs the result between them";
     if (producer.getInputs().size() + consumer.getInputs().size() - 1 > kMostInputs)
       return "together they would read more than " + std::to_string(kMostInputs) + " tensors";
@@ -189,9 +205,11 @@ struct FuseProducer : OpRewritePattern<nn::FusedOp> {
     take_result(consumer, fused);
     bool alone = alone_.lookup(consumer);
     rewriter.replaceOp(consumer, fused->getResults());
-    rewriter.eraseOp(producer);
     alone_.erase(consumer);
-    alone_.erase(producer);
+    if (producer->use_empty()) {
+      alone_.erase(producer);
+      rewriter.eraseOp(producer);
+    }
     alone_[fused] = alone;
   }
 

@@ -191,6 +191,7 @@ struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
     add_resampling_patterns(patterns);
     add_spatial_patterns(patterns);
     add_window_patterns(patterns);
+    add_target_patterns(patterns);
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
   }
 };

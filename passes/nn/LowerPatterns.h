@@ -15,6 +15,8 @@ void add_resampling_patterns(mlir::RewritePatternSet& patterns);
 void add_window_patterns(mlir::RewritePatternSet& patterns);
 /// Positions of max pools' maxima; elements put back to them.
 void add_pool_position_patterns(mlir::RewritePatternSet& patterns);
+/// Sums of classification's weights over the classes; products with one number.
+void add_target_patterns(mlir::RewritePatternSet& patterns);
 /// Layers over one or three spatial dimensions that run as layers over two.
 void add_spatial_patterns(mlir::RewritePatternSet& patterns);
 

@@ -19,11 +19,6 @@ WITHOUT = {
         "embedding: int64[batch], float32[1000, 10] -> float32[batch, 10], int64[1]",
         "log_softmax: float32[batch, 10] -> float32[batch, 10]",
         "softmax: float32[batch, 2] -> float32[batch, 2]",
-        "sum: float32[batch, 10] -> float32[]",
-        "sum: float32[batch, 10] -> float32[batch, 1]",
-        "sum_scale: float32[batch, 10] -> float32[]",
-        "sum_scale_div: float32[batch, 10], float32[] -> float32[]",
-        "sum: float32[35, 1, 1] -> float32[]",
         "sum_scale: float32[35, 1, 1] -> float32[]",
         "sum_scale_div: float32[35, 1, 1], float32[] -> float32[]",
     },
@@ -42,11 +37,6 @@ WITHOUT = {
     "transposes a dimension of whose length nothing is known": {
         "permute: float32[35, 2000, batch] -> float32[35, batch, 2000]",
         "permute: float32[35, batch, 2000] -> float32[35, 2000, batch]",
-    },
-    "each element looks at its row's target": {
-        "target_weights: int64[35, batch] -> float32[35, 2000, batch]",
-        "target_weights: int64[batch] -> float32[batch, 1000]",
-        "target_weights: int64[batch] -> float32[batch, 10]",
     },
 }
 

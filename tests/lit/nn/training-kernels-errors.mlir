@@ -121,6 +121,22 @@ func.func @real_classes(%t: tensor<?xf32>) {
 
 // -----
 
+func.func @counts_of_real_classes(%t: tensor<?xf32>) {
+  // expected-error @+1 {{expects class indices of type int64 or int32, but got 'f32'}}
+  %0 = nn.target_counts %t {classes = 3 : i64, ignore_index = -100 : i64} : (tensor<?xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @no_classes(%t: tensor<?xi64>) {
+  // expected-error @+1 {{expects at least one class}}
+  %0 = nn.target_counts %t {classes = 0 : i64, ignore_index = -100 : i64} : (tensor<?xi64>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
 func.func @assign(%buffer: tensor<4xf32>, %value: tensor<3xf32>) {
   // expected-error @+1 {{expects a value of shape [4], but got [3]}}
   nn.assign %buffer, %value : tensor<4xf32>, tensor<3xf32>

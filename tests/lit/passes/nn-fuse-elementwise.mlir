@@ -161,3 +161,32 @@ func.func @places(%x: tensor<?x5xf32>, %t: tensor<?xi64>, %step: tensor<i64>) ->
   %4 = nn.softmax %3 {dim = 1 : i64, log = false} : (tensor<?x5xf32>) -> tensor<?x5xf32>
   return %2, %4 : tensor<f32>, tensor<?x5xf32>
 }
+
+// What only spreads a smaller tensor is computed by each that reads it; what reads a tensor of its own size is not.
+// CHECK-LABEL: func.func @spread(
+// CHECK: %[[SUM:.*]] = nn.fused(%arg1, %arg0)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.target_weights
+// CHECK-NEXT: nn.weighted
+// CHECK-NEXT: nn.sum
+// CHECK: %[[DX:.*]] = nn.fused(%arg1, %arg2, %arg0)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.target_weights
+// CHECK-NEXT: nn.mul
+// CHECK-NEXT: nn.sub
+// CHECK: %[[OWN:.*]] = nn.fused(%arg0)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nn.exp
+// CHECK-NEXT: nn.yield
+// CHECK: return %[[SUM]], %[[DX]]
+func.func @spread(%x: tensor<?x5xf32>, %t: tensor<?xi64>, %n: tensor<f32>) -> (tensor<f32>, tensor<?x5xf32>, tensor<f32>, tensor<?x5xf32>) {
+  %0 = nn.target_weights %t {classes = 5 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?xi64>) -> tensor<?x5xf32>
+  %1 = nn.weighted %0, %x : (tensor<?x5xf32>, tensor<?x5xf32>) -> tensor<?x5xf32>
+  %2 = nn.sum %1 {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x5xf32>) -> tensor<f32>
+  %3 = nn.mul %0, %n : (tensor<?x5xf32>, tensor<f32>) -> tensor<?x5xf32>
+  %4 = nn.sub %3, %x : (tensor<?x5xf32>, tensor<?x5xf32>) -> tensor<?x5xf32>
+  %5 = nn.exp %x : (tensor<?x5xf32>) -> tensor<?x5xf32>
+  %6 = nn.sum %5 {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x5xf32>) -> tensor<f32>
+  %7 = nn.mul %5, %n : (tensor<?x5xf32>, tensor<f32>) -> tensor<?x5xf32>
+  return %2, %4, %6, %7 : tensor<f32>, tensor<?x5xf32>, tensor<f32>, tensor<?x5xf32>
+}

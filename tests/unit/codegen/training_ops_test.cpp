@@ -103,6 +103,17 @@ TEST(TrainingOps, TargetWeightsSmoothIgnoreAndRefuse) {
           [&] { EXPECT_EQ(std::vector<float>(q.begin(), q.begin() + 3), (std::vector<float>{0, 1, 0})); });
 }
 
+TEST(TrainingOps, TargetCountsAreTheSumsOfTheirWeights) {
+  OpKernel op("%t: tensor<?xi64>",
+              "%y = nn.target_counts %t {classes = 4 : i64, ignore_index = -1 : i64} : (tensor<?xi64>) -> tensor<?xf32>");
+  std::vector<int64_t> t{0, 3, -1, 4, -2};
+  std::vector<float> y(5, 99);
+  op.run({t.data(), y.data()}, {{"batch", 5}}, [&] {
+    EXPECT_EQ(std::vector<float>(y.begin(), y.begin() + 3), (std::vector<float>{1, 1, 0}));
+    EXPECT_TRUE(std::isnan(y[3]) && std::isnan(y[4]));
+  });
+}
+
 /// The mask belongs to an element's position in the whole batch, whichever dimension that runs along.
 TEST(TrainingOps, DropoutMasksFollowThePlaceInTheBatch) {
   const double p = 0.3;

@@ -1,0 +1,53 @@
+// RUN: sheaf-opt %s --nn-lower-layers | FileCheck %s
+
+// The weights of all classes add up to one for each target: nothing of the classes' shape is made.
+// CHECK-LABEL: func.func @divisor(
+// CHECK-NEXT: %[[COUNTS:.*]] = nn.target_counts %arg0 {classes = 5 : i64, ignore_index = 3 : i64} : (tensor<?xi64>) -> tensor<?xf32>
+// CHECK-NEXT: %[[SUM:.*]] = nn.sum %[[COUNTS]] {dims = array<i64: 0>, keepdim = false} : (tensor<?xf32>) -> tensor<f32>
+// CHECK-NEXT: return %[[SUM]]
+func.func @divisor(%t: tensor<?xi64>) -> tensor<f32> {
+  %0 = nn.target_weights %t {classes = 5 : i64, ignore_index = 3 : i64, label_smoothing = 0.1 : f64} : (tensor<?xi64>) -> tensor<?x5xf32>
+  %1 = nn.sum %0 {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x5xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// The gradient of a logarithm of probabilities adds up a row's: each weight times one number.
+// CHECK-LABEL: func.func @rows(
+// CHECK: %[[Q:.*]] = nn.target_weights %arg0
+// CHECK: %[[DY:.*]] = nn.mul %[[Q]], %arg1 : (tensor<?x5x7xf32>, tensor<f32>) -> tensor<?x5x7xf32>
+// CHECK: %[[COUNTS:.*]] = nn.target_counts %arg0 {{.*}} : (tensor<?x7xi64>) -> tensor<?x7xf32>
+// CHECK: %[[APART:.*]] = nn.reshape %[[COUNTS]] {shape = array<i64: -1, 1, 7>}
+// CHECK: %[[ROWS:.*]] = nn.mul %[[APART]], %arg1 : (tensor<?x1x7xf32>, tensor<f32>) -> tensor<?x1x7xf32>
+// CHECK: return %[[DY]], %[[ROWS]]
+func.func @rows(%t: tensor<?x7xi64>, %g: tensor<f32>, %like: tensor<?x5x7xf32>) -> (tensor<?x5x7xf32>, tensor<?x1x7xf32>) {
+  %0 = nn.target_weights %t {classes = 5 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?x7xi64>) -> tensor<?x5x7xf32>
+  %1 = nn.broadcast %g like %like {dims = array<i64>} : (tensor<f32>, tensor<?x5x7xf32>) -> tensor<?x5x7xf32>
+  %2 = nn.mul %1, %0 : (tensor<?x5x7xf32>, tensor<?x5x7xf32>) -> tensor<?x5x7xf32>
+  %3 = nn.sum %2 {dims = array<i64: 1>, keepdim = true} : (tensor<?x5x7xf32>) -> tensor<?x1x7xf32>
+  return %2, %3 : tensor<?x5x7xf32>, tensor<?x1x7xf32>
+}
+
+// One target alone, and a sum over positions, which needs the weights.
+// CHECK-LABEL: func.func @others(
+// CHECK: %[[ONE:.*]] = nn.target_counts %arg0 {{.*}} : (tensor<i64>) -> tensor<f32>
+// CHECK: %[[POSITIONS:.*]] = nn.sum %{{.*}} {dims = array<i64: 0>
+// CHECK: return %[[ONE]], %[[POSITIONS]]
+func.func @others(%one: tensor<i64>, %t: tensor<?xi64>) -> (tensor<f32>, tensor<5xf32>) {
+  %0 = nn.target_weights %one {classes = 5 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<i64>) -> tensor<5xf32>
+  %1 = nn.sum %0 {dims = array<i64: 0>, keepdim = false} : (tensor<5xf32>) -> tensor<f32>
+  %2 = nn.target_weights %t {classes = 5 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?xi64>) -> tensor<?x5xf32>
+  %3 = nn.sum %2 {dims = array<i64: 0>, keepdim = false} : (tensor<?x5xf32>) -> tensor<5xf32>
+  return %1, %3 : tensor<f32>, tensor<5xf32>
+}
+
+// A product of numbers stays, and one whose result is larger than its tensor.
+// CHECK-LABEL: func.func @stay(
+// CHECK: nn.mul %arg0, %arg0
+// CHECK: %[[B:.*]] = nn.broadcast
+// CHECK: nn.mul %[[B]], %arg2
+func.func @stay(%n: tensor<f32>, %like: tensor<?x5xf32>, %row: tensor<5xf32>) -> (tensor<f32>, tensor<?x5xf32>) {
+  %0 = nn.mul %n, %n : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %1 = nn.broadcast %n like %like {dims = array<i64>} : (tensor<f32>, tensor<?x5xf32>) -> tensor<?x5xf32>
+  %2 = nn.mul %1, %row : (tensor<?x5xf32>, tensor<5xf32>) -> tensor<?x5xf32>
+  return %0, %2 : tensor<f32>, tensor<?x5xf32>
+}
