@@ -246,7 +246,8 @@ def NnFuseElementwise : Pass<"nn-fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "Groups element-wise ops, and the op over rows they surround, into nn.fused: one kernel, one pass over memory";
   let description = [{
     Every element-wise op, softmax and norm over rows becomes an `nn.fused` of its own, then a producer joins its only
-    consumer if their results have the same shape. A group holds at most one op over rows.
+    consumer if their results have the same shape. One that only spreads smaller tensors, such as the weights of all classes by
+    their targets, joins each of its consumers. A group holds at most one op over rows.
   }];
   let options = [
     Option<"join", "join", "bool", "true", "false: each op stays in a group of its own">,

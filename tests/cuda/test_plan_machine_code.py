@@ -19,6 +19,8 @@ WITHOUT = {
         "embedding: int64[batch], float32[1000, 10] -> float32[batch, 10], int64[1]",
         "log_softmax: float32[batch, 10] -> float32[batch, 10]",
         "softmax: float32[batch, 2] -> float32[batch, 2]",
+        "target_weights_weighted_sum_scale: float32[batch, 10], int64[batch] -> float32[]",
+        "target_weights_weighted_sum_scale_div: float32[batch, 10], int64[batch], float32[] -> float32[]",
         "sum_scale: float32[35, 1, 1] -> float32[]",
         "sum_scale_div: float32[35, 1, 1], float32[] -> float32[]",
     },
@@ -29,6 +31,7 @@ WITHOUT = {
         "mean: float32[batch] -> float32[]",
         "mean: float32[batch, 1, 1] -> float32[]",
         "sum: float32[batch] -> float32[]",
+        "sum: float32[35, batch] -> float32[]",
         "sum: float32[batch, 1] -> float32[]",
         "sum: float32[batch, 1, 1] -> float32[]",
         "sum_scale: float32[batch, 1] -> float32[]",
@@ -37,6 +40,10 @@ WITHOUT = {
     "transposes a dimension of whose length nothing is known": {
         "permute: float32[35, 2000, batch] -> float32[35, batch, 2000]",
         "permute: float32[35, batch, 2000] -> float32[35, 2000, batch]",
+    },
+    "each element looks at its row's target": {
+        "target_weights_mul: int64[35, batch], float32[] -> float32[35, 2000, batch]",
+        "target_weights_weighted_sum: float32[35, 2000, batch], int64[35, batch] -> float32[35, 1, 1]",
     },
 }
 
