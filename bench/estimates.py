@@ -9,11 +9,11 @@ and its measured time in all; those are of a profile, whose operations take a li
 import argparse
 import json
 import statistics
-import subprocess
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from turns import ROOT, Bench
+
 STEPS = (
     "resnet18:64:infer", "resnet18:64:train", "resnet18:64:infer:bf16", "resnet18:64:train:bf16", "resnet50:4:infer", "resnet18_w8:32:train",
     "digits_cnn:64:train", "dcgan_discriminator:16:infer", "dcgan_discriminator:16:train", "dcgan_generator:16:infer",
@@ -22,7 +22,7 @@ TURNS = 3
 
 
 def output(*command):
-    return subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return "".join(Bench.lines(command))
 
 
 class Step:

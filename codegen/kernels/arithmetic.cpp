@@ -1,6 +1,7 @@
 #include "codegen/kernels/arithmetic.h"
 
 #include "codegen/kernels/loops.h"
+#include "runtime/plan/kernel_instructions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,7 +35,7 @@ bool is_arithmetic(Operation& op) {
 }
 
 // Roughly what MLIR's polynomials and a vector unit take.
-constexpr double kExponential = 12, kLogarithm = 14, kQuotient = 6;
+constexpr double kExponential = kExponentialInstructions, kLogarithm = 14, kQuotient = 6;
 
 /// The vector instructions that `op` becomes on one element, relative to an addition in f32.
 double instructions_of(Operation& op) {

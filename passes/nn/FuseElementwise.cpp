@@ -91,7 +91,7 @@ bool fits_after(nn::FusedOp elementwise, mlir::Value result, Operation* anchor) 
 
 ArrayRef<int64_t> shape_of(mlir::Type type) { return cast<RankedTensorType>(type).getShape(); }
 
-/// Whether `from` is a tensor of `to`'s elements repeated.
+/// Whether a tensor of type `to` has elements of one of type `from` several times over, as a broadcast makes it.
 bool repeats(mlir::Type from, mlir::Type to) {
   ArrayRef<int64_t> x = shape_of(from), y = shape_of(to);
   if (x.size() < y.size()) return true;

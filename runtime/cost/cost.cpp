@@ -50,10 +50,11 @@ int64_t channels_of(Op op, std::span<const TensorSpec> inputs, std::span<const T
   if (inputs.size() < 2 || outputs.empty()) return 0;
   const std::vector<int64_t>&first = inputs[0].dims, &weight = (op == Op::conv_backward_weight ? outputs[0] : inputs[1]).dims;
   if (first.size() < 2 || weight.size() < 2 || weight[1] == 0) return 0;
+  const int64_t groups = std::max<int64_t>(1, first[1] / weight[1]);  // if `first` is x
   switch (op) {  // weights [out, in / groups, …]; of a transposed one [in, out / groups, …]
-    case Op::conv: return weight[0] / std::max<int64_t>(1, first[1] / weight[1]);
-    case Op::conv_backward_data: return weight[1];
-    case Op::conv_backward_weight: return std::min(weight[1], weight[0] / std::max<int64_t>(1, first[1] / weight[1]));
+    case Op::conv: return weight[0] / groups;
+    case Op::conv_backward_weight: return std::min(weight[1], weight[0] / groups);
+    case Op::conv_backward_data:
     case Op::conv_transpose: return weight[1];
     default: return 0;
   }

@@ -2,6 +2,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/printable.h"
+#include "runtime/cost/interpolation.h"
 #include "runtime/device/backend.h"
 #include "runtime/plan/json_node.h"
 #include "runtime/plan/json_text.h"
@@ -216,15 +217,7 @@ double channels_share(const DeviceDescription& device, Op op, DType dtype, int64
   const auto& listed = dtype == DType::float32 ? device.by_channels : device.bf16_by_channels;
   const auto found = listed.find(op);
   if (found == listed.end() || found->second.empty() || channels <= 0) return 1;
-  const ChannelRates& rates = found->second;
-  const auto above = std::find_if(rates.begin(), rates.end(), [&](const auto& pair) { return pair.first >= channels; });
-  double rate = above == rates.end() ? rates.back().second : above->second;
-  if (above != rates.end() && above != rates.begin()) {
-    const auto& below = above[-1];
-    const double part = std::log(double(channels) / double(below.first)) / std::log(double(above->first) / double(below.first));
-    rate = below.second + part * (above->second - below.second);
-  }
-  return rate / rate_of(device, op, dtype);
+  return interpolated(found->second, double(channels)) / rate_of(device, op, dtype);
 }
 
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes) {

@@ -2,6 +2,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/printable.h"
+#include "runtime/cost/interpolation.h"
 #include "runtime/plan/json_node.h"
 #include "runtime/plan/json_text.h"
 #include "runtime/session/open_devices.h"
@@ -75,14 +76,7 @@ Cluster read(const JsonNode& root, Cluster cluster) {
 }  // namespace
 
 double Link::rate(double bytes) const {
-  if (efficiency.empty()) return bytes_per_second;
-  const auto above =
-      std::find_if(efficiency.begin(), efficiency.end(), [&](const auto& point) { return point.first >= bytes; });
-  if (above == efficiency.begin()) return bytes_per_second * above->second;
-  if (above == efficiency.end()) return bytes_per_second * efficiency.back().second;
-  const auto& [size_below, share_below] = *std::prev(above);
-  const double way = std::log(bytes / size_below) / std::log(above->first / size_below);
-  return bytes_per_second * (share_below + way * (above->second - share_below));
+  return efficiency.empty() ? bytes_per_second : bytes_per_second * interpolated(efficiency, bytes);
 }
 
 Result<Cluster> read_cluster(const std::string& file) {

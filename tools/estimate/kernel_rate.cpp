@@ -2,6 +2,7 @@
 
 #include "runtime/machine/isa.h"
 #include "runtime/machine/thread_pool.h"
+#include "runtime/plan/kernel_instructions.h"
 #include "tools/estimate/stopwatch.h"
 
 #include <bit>
@@ -57,8 +58,9 @@ Loop softmax_loop() {
 }  // namespace
 
 double kernel_rate(int threads) {
-  constexpr int64_t kRows = 4;          // of a thread: they stay in its first cache
-  constexpr double kInstructions = 16;  // of an element: a maximum, a subtraction, an exponential (12), an addition, a product
+  constexpr int64_t kRows = 4;  // of a thread: they stay in its first cache
+  // Of an element: a maximum, a subtraction, an exponential, an addition, a product.
+  constexpr double kInstructions = 4 + kExponentialInstructions;
   std::vector<float> x(size_t(kRows * kColumns * threads), 0.5F), y(x.size());
   const Loop loop = softmax_loop();
   const TeamSize team(threads);

@@ -202,7 +202,7 @@ Result<OperationRates> operation_rates(int threads, DType dtype) {
   for (const int64_t channels : {1, 8, 16, 64, 256}) {
     // All have as many values, and as products over the batch need rows, only the last one has few; one channel is a group of many.
     const int64_t together = channels == 1 ? kChannels : channels;
-    const int64_t rows = std::max<int64_t>(threads, 16 * threads * kChannels / together);
+    const int64_t rows = 16 * threads * kChannels / together;
     for (const LibraryOperation& operation : convolutions(rows, together, together / channels, dtype)) {
       SHEAF_ASSIGN(const Measured measured, measure(operation, threads, Operands::from_memory));
       rates.by_channels[operation.step.op].emplace_back(channels, measured.rate());
