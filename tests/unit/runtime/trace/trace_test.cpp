@@ -232,17 +232,19 @@ TEST(Trace, DevicesThatTellShowWhenTheyDidTheWork) {
     for (int i = 0; i < 3; ++i) run.step(trace);
   }
   const TraceFile file(trace->json());
-  // The host may be held up at any moment by what else this machine does, but not for long between a device's clock and its own.
+  // The host may be held up at any moment by what else this machine does: between reading a device's clock and its own, or
+  // between handing over an operation's first event and its work, for which the device then waits. But not for long.
   constexpr double kApart = 10e3;
   for (const char* device : {"cuda:0", "cuda:1"}) {
     const auto steps = file.slices_on("steps");
     std::vector<double> ends;
     for (const Json& slice : file.slices_on(device)) {
       if (slice["cat"] == "wait" || !slice["name"].get<std::string>().starts_with("fc2")) continue;
-      EXPECT_NEAR(slice["dur"].get<double>(), 20e3, 10) << slice;
+      EXPECT_GE(slice["dur"].get<double>(), 20e3 - 10) << slice;
+      EXPECT_LE(slice["dur"].get<double>(), 20e3 + kApart) << slice;
       ASSERT_LT(ends.size(), steps.size());
       const Json& step = steps[ends.size()];
-      ends.push_back(slice["ts"].get<double>() + 20e3);
+      ends.push_back(slice["ts"].get<double>() + slice["dur"].get<double>());
       EXPECT_GE(slice["ts"].get<double>(), step["ts"].get<double>() - kApart);
       EXPECT_LE(ends.back(), step["ts"].get<double>() + step["dur"].get<double>() + kApart);
     }
@@ -261,7 +263,8 @@ TEST(Trace, DevicesThatTellShowWhenTheyDidTheWork) {
   double seconds = 0;
   for (const OperationProfile& layer : by_layer(profiles[0]))
     if (layer.layer.starts_with("fc2")) seconds += layer.seconds;
-  EXPECT_NEAR(seconds, 40e-3, 1e-4) << "of two replicas";
+  EXPECT_GE(seconds, 40e-3 - 1e-4) << "of two replicas";
+  EXPECT_LE(seconds, 40e-3 + 2e-6 * kApart);
 }
 
 TEST(Trace, ProfilersGetTheNamesOfOperations) {
