@@ -1,9 +1,11 @@
-// LSTM, GRU and RNN: one oneDNN primitive for each layer and direction. In training they keep a workspace.
+// LSTM, GRU and RNN: one oneDNN primitive for each layer and direction, or this project's kernels. In training they keep a workspace.
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/cpu/ops/candidate.h"
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/rnn_cell.h"
+#include "runtime/cpu/ops/rnn_rows.h"
 #include "runtime/cpu/ops/workspace.h"
 
 namespace sheaf {
@@ -170,6 +172,45 @@ class RnnBuilder {
   std::vector<DnnlCall> calls_;
 };
 
+Prepared prepare_by_primitives(const Operation& operation, const RnnShape& shape, bool training) {
+  RnnBuilder builder(operation, shape, training);
+  for (int64_t layer = 0; layer < shape.layers; ++layer)
+    for (int64_t direction = 0; direction < shape.directions; ++direction) builder.add(layer, direction);
+  return builder.take();
+}
+
+/// What `threads` take for a rough time: products, or, of few rows, fetching the weights anew for each element of the sequence.
+double recurrent_seconds(const RnnShape& s, int64_t threads) {
+  constexpr double kRate = 55e9;   ///< a thread's multiplications a second
+  constexpr double kFetch = 75e9;  ///< bytes a second, from a cache that threads share
+  double weights = 0;              ///< of all cells
+  for (int64_t layer = 0; layer < s.layers; ++layer)
+    weights += double((s.width_into(layer) + s.hidden) * s.directions * s.gates * s.hidden);
+  return double(s.steps) * std::max(weights * double(s.rows) / kRate / double(threads), weights * sizeof(float) / kFetch);
+}
+
+double primitive_seconds(const Operation& operation, const RnnShape& s) {
+  return recurrent_seconds(s, operation.request.threads);
+}
+
+// By rows as multiples of the primitives' time, one thread of a Zen 4:
+//
+//   rows                                                        1     2     4     8     16    32    64    128
+//   LSTM, 2 layers, 64 elements of 128 values, 256 units        0.82  0.82  0.87  0.94  0.95  0.94  0.89  0.90
+//   LSTM, 1 layer, 20 elements of 16 values, 32 units           0.38  0.50  0.56  0.60  0.54  0.71  0.68  0.74
+//   LSTM, 1 layer, 30 elements of 512 values, 512 units         0.92  0.91  0.95  0.96  0.96  0.88  0.80  0.81
+//   GRU, 2 layers, 35 elements of 200 values, 208 units         1.15  0.98  0.87  0.90  0.94  0.93  0.91  0.93
+//   GRU, 1 layer, 50 elements of 64 values, 64 units            0.69  0.58  0.66  0.77  0.81  0.84  0.78  0.86
+double rows_seconds(const Operation& operation, const RnnShape& s) {
+  return .92 * recurrent_seconds(s, std::clamp<int64_t>(s.rows / kLeastRows, 1, operation.request.threads));
+}
+
+constexpr Candidate<RnnShape> kInference[] = {
+    {"primitive", [](const Operation&, const RnnShape&) { return true; }, primitive_seconds,
+     [](const Operation& operation, const RnnShape& shape) { return prepare_by_primitives(operation, shape, false); }},
+    {"rows", [](const Operation&, const RnnShape& shape) { return rnn_rows_fit(shape); }, rows_seconds, prepare_rnn_rows},
+};
+
 Prepared prepare_recurrent(const Operation& operation, int64_t gates, bool training) {
   const std::vector<DnnlDims> results = output_dims(operation);
   const RnnShape shape = rnn_shape(operation, gates, results);
@@ -177,10 +218,8 @@ Prepared prepare_recurrent(const Operation& operation, int64_t gates, bool train
           training ? "expected a workspace as the last output" : "only training keeps a workspace");
   if (shape.steps == 0) return prepare_empty_sequence(operation, results.size());
   if (shape.relu) operation.nan_cut = NanCut::recurrent;
-  RnnBuilder builder(operation, shape, training);
-  for (int64_t layer = 0; layer < shape.layers; ++layer)
-    for (int64_t direction = 0; direction < shape.directions; ++direction) builder.add(layer, direction);
-  return builder.take();
+  if (training) return prepare_by_primitives(operation, shape, training);
+  return prepare_one_of<RnnShape>(kInference, operation, shape);
 }
 
 }  // namespace

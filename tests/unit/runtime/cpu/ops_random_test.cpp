@@ -2,6 +2,7 @@
 #include "runtime/ops/recurrent.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/cpu/draw.h"
+#include "tests/unit/runtime/cpu/draw_recurrent.h"
 #include "tests/unit/runtime/cpu/reference.h"
 
 #include <gtest/gtest.h>
@@ -124,42 +125,6 @@ StepCase draw_adaptive(Draw& draw) {
   return c;
 }
 
-StepCase draw_recurrent(Draw& draw) {
-  StepCase c;
-  c.op = draw.one_of<Op>({Op::lstm, Op::gru, Op::rnn});
-  const int64_t gates = gates_of(c.op), hidden = draw.one_of<int64_t>({1, 3, 16, 20}), layers = draw.number(1, 3),
-                features = draw.one_of<int64_t>({1, 5, 16, 24}), steps = draw.chance(10) ? 0 : draw.number(1, 6);
-  const bool bidirectional = draw.chance(40), bias = draw.chance(80), batched = draw.chance(80), first = draw.chance(50);
-  const int64_t directions = bidirectional ? 2 : 1, rows = draw.batch();
-  Dims x = !batched ? Dims{steps, features} : first ? Dims{rows, steps, features} : Dims{steps, rows, features};
-  Dims state = {layers * directions, rows, hidden};
-  if (!batched) state.erase(state.begin() + 1);
-  c.attributes = {{"hidden_size", hidden},
-                  {"num_layers", layers},
-                  {"bidirectional", bidirectional},
-                  {"batch_first", first},
-                  {"bias", bias}};
-  if (c.op == Op::rnn) c.attributes["relu"] = draw.chance(50);
-  c.operands = {{"x", draw.tensor(x), false}};
-  if (draw.chance(50)) {
-    c.operands.push_back({"h0", draw.tensor(state), false});
-    if (gates == 4) c.operands.push_back({"c0", draw.tensor(state), false});
-  }
-  const bool constant = draw.chance(80);
-  for (int64_t layer = 0; layer < layers; ++layer) {
-    for (int64_t d = 0; d < directions; ++d) {
-      const std::string suffix = "_l" + std::to_string(layer) + (d ? "_reverse" : "");
-      const int64_t width = layer ? directions * hidden : features;
-      c.operands.push_back({"weight_ih" + suffix, draw.tensor({gates * hidden, width}, 0.4), constant});
-      c.operands.push_back({"weight_hh" + suffix, draw.tensor({gates * hidden, hidden}, 0.4), constant});
-      if (!bias) continue;
-      c.operands.push_back({"bias_ih" + suffix, draw.tensor({gates * hidden}, 0.4), constant});
-      c.operands.push_back({"bias_hh" + suffix, draw.tensor({gates * hidden}, 0.4), constant});
-    }
-  }
-  return c;
-}
-
 std::string describe(const StepCase& c) {
   std::string text = to_string(c.op) + " " + c.attributes.dump();
   for (const Operand& operand : c.operands) {
@@ -210,7 +175,11 @@ TEST_P(RandomSteps, adaptive_pooling_agrees_with_loops) {
 }
 TEST_P(RandomSteps, recurrent_steps_agree_with_loops) {
   Draw draw(GetParam());
-  for (int i = 0; i < 15; ++i) check(draw_recurrent(draw), draw);
+  for (int i = 0; i < 15; ++i) {
+    const Op op = draw.one_of<Op>({Op::lstm, Op::gru, Op::rnn});
+    const int64_t hidden = draw.one_of<int64_t>({1, 3, 16, 20});
+    check(draw_recurrent(draw, op, draw.batch(), hidden), draw);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, RandomSteps, testing::Values(1u, 2u, 3u, 4u));
