@@ -14,6 +14,11 @@ from pathlib import Path
 SOURCES = ("CMakeLists.txt", "cmake", "codegen", "docs", "frontend", "ir", "models", "passes", "runtime", "sheaf", "tests", "tools")
 
 
+def worked_examples(source):
+    """The patches of docs/adding-a-layer.md and docs/operations.md: a layer, a pool and a movement."""
+    return [source / f"docs/adding-a-{what}.patch" for what in ("layer", "pool", "movement")]
+
+
 def execute(command, **options):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
     if done.returncode:

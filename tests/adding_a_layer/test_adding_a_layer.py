@@ -7,10 +7,9 @@ import sys
 import unittest
 from pathlib import Path
 
-from patched_build import PatchedBuild, execute
+from patched_build import PatchedBuild, execute, worked_examples
 
 SOURCE, BUILD = Path(os.environ["SHEAF_SOURCE_DIR"]), Path(os.environ["SHEAF_BINARY_DIR"])
-PATCHES = [SOURCE / f"docs/adding-a-{what}.patch" for what in ("layer", "pool", "movement")]
 MODEL = "tests/unit/frontend/corpus/good/layer-squaredrelu.json"
 
 
@@ -19,7 +18,7 @@ class AddingALayer(unittest.TestCase):
     def setUpClass(cls):
         cls.work = BUILD / "adding-a-layer"
         shutil.rmtree(cls.work, ignore_errors=True)
-        cls.made = PatchedBuild(SOURCE, BUILD, cls.work, PATCHES)
+        cls.made = PatchedBuild(SOURCE, BUILD, cls.work, worked_examples(SOURCE))
         cls.made.make(["sheaf", "sheaf-opt", "sheaf-model-schema"])
         cls.bin, cls.source = cls.made.build / "bin", cls.made.source
 

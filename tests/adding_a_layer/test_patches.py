@@ -5,10 +5,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from patched_build import PatchedBuild, changed_by, execute
+from patched_build import PatchedBuild, changed_by, execute, worked_examples
 
 SOURCE = Path(os.environ["SHEAF_SOURCE_DIR"])
-LAYER, POOL, MOVEMENT = PATCHES = [SOURCE / f"docs/adding-a-{what}.patch" for what in ("layer", "pool", "movement")]
+LAYER, POOL, MOVEMENT = PATCHES = worked_examples(SOURCE)
 
 
 class Patches(unittest.TestCase):
