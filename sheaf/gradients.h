@@ -2,7 +2,7 @@
 // (CompilerOptions::gradients; docs/training.md).
 //
 //   auto function = sheaf::Differentiable::from_plan(plan);
-//   auto session = function->bind("cpu:0,cpu:1", 64);
+//   auto session = function->bind(*sheaf::DeviceList::open("cpu:0,cpu:1"), 64);
 //   auto done = session->forward(inputs, outputs);              // inputs, parameters and buffers; keeps what backward() needs
 //   auto back = session->backward(output_gradients, gradients);
 #pragma once
@@ -35,10 +35,13 @@ class Differentiable {
   /// "NAME.grad" for inputs and parameters: the results of backward(). Leaves out those on which no output depends.
   const std::vector<ValueInfo>& gradients() const;
 
+  /// Sizes besides the batch that a run determines (docs/lengths.md).
+  const std::vector<Length>& lengths() const;
+
   /// Whether forward() uses random numbers.
   bool draws() const;
 
-  /// Binds to `rows` rows, 0 or more. Without `backward` the session can only run the forward pass, and keeps nothing.
+  /// Binds to `rows` rows, 0 or more, and to BindOptions::lengths, a number for each. Without `backward` the session can only run the forward pass, and keeps nothing.
   /// Errors: those of Model::bind().
   Result<DifferentiableSession> bind(const DeviceList& devices, int64_t rows, const BindOptions& options = {},
                                      bool backward = true) const;

@@ -52,9 +52,7 @@ const sheaf::Symbol& ShapeAnalysis::symbol_named(const std::string& name) const 
 }
 
 bool ShapeAnalysis::lacks_rows(const Extent& size) const {
-  return !size.is_static() && llvm::all_of(symbols_in(size), [&](const std::string& name) {
-    return symbol_named(name).kind == sheaf::Symbol::length;
-  });
+  return !size.is_static() && llvm::all_of(symbols_in(size), [&](const std::string& name) { return is_length(name); });
 }
 
 void ShapeAnalysis::note_largest(Operation& op) {

@@ -24,6 +24,8 @@ class ShapeAnalysis {
   const TensorShape& of(mlir::Value value) const { return shapes_.find(value)->second; }
   /// batch, the lengths, then the chunk and replica symbols in the order in which they were needed.
   const std::vector<sheaf::Symbol>& symbols() const { return symbols_; }
+  /// Whether the symbol of this name is a length.
+  bool is_length(const std::string& name) const { return symbol_named(name).kind == sheaf::Symbol::length; }
 
  private:
   llvm::LogicalResult visit_block(mlir::Block& block);

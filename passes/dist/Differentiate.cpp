@@ -71,7 +71,7 @@ class Differentiator {
       SmallVector<mlir::Attribute> sizes;
       for (const Extent& size : shapes.of(output).dims) {
         for (const auto& [symbol, factor] : size.terms)
-          if (symbol != "batch")
+          if (symbol != "batch" && !shapes.is_length(symbol))
             return function_.emitError("output '")
                    << name.getValue() << "' has no gradient: its size depends on the number of replicas";
         sizes.push_back(builder_.getStringAttr(to_string(size)));

@@ -5,10 +5,12 @@
 
 #include <nanobind/nanobind.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <vector>
 
 namespace sheaf::python {
 
@@ -22,6 +24,8 @@ struct SharedModel {
 /// How a model is bound, from Python's arguments. Raises sheaf.Error: a value that an option can't take.
 BindOptions bind_options(const std::string& numerics, bool deterministic = true, int threads = 0, int64_t micro_batches = 1,
                          std::optional<int> shards = {}, const std::string& tune = "off");
+/// Each length's largest number; none: it has no bound.
+std::map<std::string, std::optional<int64_t>> largest_numbers(const std::vector<Length>& lengths);
 /// Lines of Print layers go to sys.stdout.
 RunOptions run_options();
 

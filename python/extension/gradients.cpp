@@ -4,6 +4,7 @@
 #include "sheaf/devices.h"
 #include "sheaf/gradients.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -39,8 +40,9 @@ std::vector<void*> written(const Addresses& addresses) {
 }
 
 void bind(BoundFunction* self, const Differentiable& function, const DeviceList& devices, int64_t rows, bool backward,
-          const std::string& numerics, bool deterministic) {
-  const BindOptions options = bind_options(numerics, deterministic);
+          const std::string& numerics, bool deterministic, const LengthNumbers& lengths) {
+  BindOptions options = bind_options(numerics, deterministic);
+  options.lengths = lengths;
   auto session = without_gil([&] { return function.bind(devices, rows, options, backward); });
   std::vector<std::vector<int64_t>> outputs, gradients;
   for (size_t i = 0; i < function.outputs().size(); ++i) outputs.push_back(session.output_shape(i));
@@ -90,6 +92,9 @@ void add_gradients(nb::module_& module) {
           "inputs", [](const Differentiable& self) { return self.inputs(); }, "Inputs, then parameters and buffers.")
       .def_prop_ro(
           "outputs", [](const Differentiable& self) { return self.outputs(); }, "Outputs, then new values of buffers.")
+      .def_prop_ro(
+          "lengths", [](const Differentiable& self) { return largest_numbers(self.lengths()); },
+          "Sizes besides the batch that a run determines: {name: the largest number, or None}.")
       .def_prop_ro("draws", &Differentiable::draws, "Whether a forward pass depends on random numbers.")
       .def_prop_ro(
           "output_gradients", [](const Differentiable& self) { return self.output_gradients(); },
@@ -98,7 +103,7 @@ void add_gradients(nb::module_& module) {
   nb::class_<BoundFunction>(module, "DifferentiableSession",
                             "Forward and backward passes bound to devices and rows. It keeps the values of one forward pass.")
       .def("__init__", &bind, "function"_a, "devices"_a, "rows"_a, "backward"_a = true, nb::kw_only(), "numerics"_a = "strict",
-           "deterministic"_a = true)
+           "deterministic"_a = true, "lengths"_a = LengthNumbers())
       .def_ro("output_shapes", &BoundFunction::output_shapes, "Sizes of the outputs.")
       .def_ro("gradient_shapes", &BoundFunction::gradient_shapes, "Sizes of the gradients.")
       .def_prop_ro(

@@ -110,13 +110,7 @@ void add_model(nb::module_& module) {
       .def_prop_ro(
           "parameters", [](const SharedModel& self) { return self.model.parameters(); }, "Parameters and buffers, described.")
       .def_prop_ro(
-          "lengths",
-          [](const SharedModel& self) {
-            std::map<std::string, std::optional<int64_t>> lengths;
-            for (const Length& length : self.model.lengths())
-              lengths[length.name] = length.largest ? std::optional(length.largest) : std::nullopt;
-            return lengths;
-          },
+          "lengths", [](const SharedModel& self) { return largest_numbers(self.model.lengths()); },
           "Sizes besides the batch that a run determines, such as a sequence's: {name: the largest number, or None}.")
       .def("_set_parameters", &set_parameters, "tensors"_a)
       .def("_update_parameters", &update_parameters, "tensors"_a)

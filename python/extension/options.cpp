@@ -23,6 +23,12 @@ BindOptions bind_options(const std::string& numerics, bool deterministic, int th
   return options;
 }
 
+std::map<std::string, std::optional<int64_t>> largest_numbers(const std::vector<Length>& lengths) {
+  std::map<std::string, std::optional<int64_t>> numbers;
+  for (const Length& length : lengths) numbers[length.name] = length.largest ? std::optional(length.largest) : std::nullopt;
+  return numbers;
+}
+
 RunOptions run_options() {
   RunOptions options;
   options.print = [](std::string_view line) {

@@ -11,10 +11,10 @@ def apply(function, inputs):
     if torch.is_grad_enabled() and any(tensors[i].requires_grad for i in function.gradients):
         return list(_Pass.apply(function, *tensors))
     with torch.no_grad():
-        dense, rows = function.dense(tensors)
-        session = function.session(rows, False)
+        dense, sizes = function.dense(tensors)
+        session = function.session(sizes, False)
         outputs = _forward(function, session, dense, function.randomness())
-        function.give_back(rows, False, session)
+        function.give_back(sizes, False, session)
         _update(function, tensors, outputs)
     return outputs[:function.results]
 
@@ -33,11 +33,11 @@ def _update(function, tensors, outputs):
 class _Pass(torch.autograd.Function):
     @staticmethod
     def forward(ctx, function, *tensors):
-        dense, rows = function.dense(tensors)
-        ctx.function, ctx.rows, ctx.randomness = function, rows, function.randomness()
-        session = function.session(rows, True)
+        dense, sizes = function.dense(tensors)
+        ctx.function, ctx.sizes, ctx.randomness = function, sizes, function.randomness()
+        session = function.session(sizes, True)
         outputs = _forward(function, session, dense, ctx.randomness)
-        ctx.kept = Kept(function, rows, session)
+        ctx.kept = Kept(function, sizes, session)
         function.keep(ctx.kept)
         _update(function, tensors, outputs)
         # No backward pass needs the old value of buffers that have changed already.
@@ -58,12 +58,12 @@ class _Pass(torch.autograd.Function):
         # A later pass took the session over, the pass was already done once (retain_graph), or results were overwritten since:
         # the forward pass is repeated.
         if session is None or any(result._version != version for result, version in ctx.results):
-            session = session or function.session(ctx.rows, True)
+            session = session or function.session(ctx.sizes, True)
             again = _forward(function, session, dense, ctx.randomness)  # noqa: F841: must live until the end
         seeds = [gradients[i].contiguous() for i in function.seeded]
         found = [torch.empty(shape, dtype=dense[place].dtype) for shape, place in zip(session.gradient_shapes, function.gradients)]
         session._backward([seed.data_ptr() for seed in seeds], [gradient.data_ptr() for gradient in found])
-        function.give_back(ctx.rows, True, session)
+        function.give_back(ctx.sizes, True, session)
         results = [None] * len(dense)
         for place, gradient in zip(function.gradients, found):
             results[place] = gradient

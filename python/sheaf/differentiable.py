@@ -11,7 +11,7 @@ from .torch_graph import from_torch
 
 # This many forward passes keep what their backward pass needs; for earlier ones it is computed again.
 _MOST_KEPT = 8
-# This many batch sizes stay bound.
+# This many sizes, of the batch and lengths, stay bound.
 _MOST_SIZES = 8
 _DEPEND_ON_MODE = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
 
@@ -19,13 +19,13 @@ _DEPEND_ON_MODE = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropo
 class Function:
     """The function of `region` in its module's mode: a torch.nn.DataParallel around a module, or a module.
 
-    `wanted` are names of the module's parameters, and positions of input tensors, whose gradients may be needed. Errors: sheaf.Error
-    with the line of the module's code for each operation that can't be taken."""
+    `wanted` are names of the module's parameters, and positions of input tensors, whose gradients may be needed. `lengths` as for from_torch().
+    Errors: sheaf.Error with the line of the module's code for each operation that can't be taken."""
 
-    def __init__(self, region, arguments, keywords, batch_dim, devices, wanted, precision, numerics):
+    def __init__(self, region, arguments, keywords, batch_dim, devices, wanted, precision, numerics, lengths=None):
         module = region.module if isinstance(region, torch.nn.DataParallel) else region
         _check_modes(module)
-        file = from_torch(region, arguments, keywords, batch_dim=batch_dim)
+        file = from_torch(region, arguments, keywords, batch_dim=batch_dim, lengths=lengths)
         inside = "module." if module is not region else ""
         sources = {name: source.removeprefix(inside) for name, source in file.sources.items()}
         inputs = list(file.json["inputs"])
@@ -51,10 +51,13 @@ class Function:
             name = _short(value.name.removeprefix(prefix))
             path, _, own = sources.get(name, name).rpartition(".")
             self.tensors.append((module.get_submodule(path), own))
-        rows = [(place[value.name], value.batch_dim) for value in values if value.name in inputs and value.batch_dim is not None]
-        if not rows:
+        self.sizes_at = {}  # the batch and the lengths: (a value, a dimension) that says what number they are
+        for value in (value for value in values if value.name in inputs):
+            for dim, size in enumerate(value.shape):
+                if isinstance(size, str):
+                    self.sizes_at.setdefault(size, (place[value.name], dim))
+        if "batch" not in self.sizes_at:
             raise Error("no input has rows that could be split")
-        self.rows_at = rows[0]
         self.updated = [place[name] for name in outputs if name in place]  # the last outputs: buffers' new values
         self.results = len(outputs) - len(self.updated)
         self.gradients = [place[value.name.removesuffix(".grad")] for value in self.function.gradients]
@@ -66,53 +69,62 @@ class Function:
         """Everything a pass takes: from the module's input tensors, and from the module."""
         return [inputs[t] if isinstance(t, int) else getattr(*t) for t in self.tensors]
 
+    def takes(self, inputs):
+        """Whether the module's input tensors have sizes that the function was compiled for; their types and ranks fit."""
+        given = [(inputs[t], value) for t, value in zip(self.tensors, self.function.inputs) if isinstance(t, int)]
+        numbers = {}
+        fit = all(numbers.setdefault(size, found) == found if isinstance(size, str) else size == found
+                  for tensor, value in given for size, found in zip(value.shape, tensor.shape))
+        return fit and all(largest is None or 1 <= numbers[name] <= largest for name, largest in self.function.lengths.items())
+
     def dense(self, tensors):
-        """(the tensors as they are read, the number of rows). Copies only tensors that aren't dense. Raises Error for
+        """(the tensors as they are read, the number that each of sizes_at is). Copies only tensors that aren't dense. Raises Error for
         one that doesn't fit."""
-        at, dim = self.rows_at
-        rows = tensors[at].shape[dim]
+        sizes = {name: tensors[at].shape[dim] for name, (at, dim) in self.sizes_at.items()}
         found = []
         for i, (tensor, value) in enumerate(zip(tensors, self.function.inputs)):
             tensor = tensor if tensor.is_contiguous() else tensor.contiguous()
             seen = (id(tensor), tensor.data_ptr())
             if isinstance(self.tensors[i], int) or self._checked.get(i) != seen:
-                _check(tensor, value, rows)
+                _check(tensor, value, sizes)
                 self._checked[i] = seen
             found.append(tensor)
-        return found, rows
+        return found, tuple(sizes.items())
 
     def randomness(self):
         """Seeds for dropout, from PyTorch's generator."""
         return torch.randint(2**62, (2,)).tolist() if self.function.draws else [0, 0]
 
-    def session(self, rows, backward):
-        """A session that keeps nothing still needed."""
+    def session(self, sizes, backward):
+        """A session that keeps nothing still needed, for sizes as dense() tells them."""
         with self._lock:
-            if free := self._free.get((rows, backward)):
+            if free := self._free.get((sizes, backward)):
                 return free.pop()
             self._kept = [kept for kept in self._kept if kept() is not None and kept().session is not None]
             if backward and len(self._kept) >= _MOST_KEPT:
-                oldest = next((kept() for kept in self._kept if kept() is not None and kept().rows == rows), None)
+                oldest = next((kept() for kept in self._kept if kept() is not None and kept().sizes == sizes), None)
                 if oldest is not None and (session := oldest.lose()):
                     return session
-        return _sheaf.DifferentiableSession(self.function, self.devices, rows, backward, numerics=self.numerics)
+        lengths = dict(sizes)
+        rows = lengths.pop("batch")
+        return _sheaf.DifferentiableSession(self.function, self.devices, rows, backward, numerics=self.numerics, lengths=lengths)
 
     def keep(self, kept):
         with self._lock:
             self._kept.append(weakref.ref(kept))
 
-    def give_back(self, rows, backward, session):
+    def give_back(self, sizes, backward, session):
         with self._lock:
-            self._free.setdefault((rows, backward), []).append(session)
+            self._free.setdefault((sizes, backward), []).append(session)
             while len(self._free) > _MOST_SIZES:
-                self._free.pop(next(key for key in self._free if key != (rows, backward)))
+                self._free.pop(next(key for key in self._free if key != (sizes, backward)))
 
 
 class Kept:
     """The session with the data of a backward pass; None if another pass has taken it over."""
 
-    def __init__(self, function, rows, session):
-        self.function, self.rows, self.session = function, rows, session
+    def __init__(self, function, sizes, session):
+        self.function, self.sizes, self.session = function, sizes, session
 
     def lose(self):
         session, self.session = self.session, None
@@ -120,7 +132,7 @@ class Kept:
 
     def __del__(self):
         if session := self.lose():
-            self.function.give_back(self.rows, True, session)
+            self.function.give_back(self.sizes, True, session)
 
 
 def _short(name):
@@ -133,8 +145,8 @@ def _tensor(module, name):
     return getattr(module.get_submodule(path), own)
 
 
-def _check(tensor, value, rows):
-    sizes = tuple(rows if size == "batch" else size for size in value.shape)
+def _check(tensor, value, numbers):
+    sizes = tuple(numbers.get(size, size) for size in value.shape)
     if tensor.device.type != "cpu":
         raise Error(f"'{value.name}' is on {tensor.device}; inputs and parameters are in host memory, whatever the devices")
     if str(tensor.dtype) != f"torch.{value.dtype}" or tuple(tensor.shape) != sizes:

@@ -23,18 +23,20 @@ class DataParallel(torch.nn.Module):
     the first call; its Python code isn't run after that. Gradients of gradients aren't supported.
 
     `precision`: "f32", "bf16" or "f16"; `numerics`: "strict" or "fast", as in sheaf.compile and Model.bind. `threads`: total CPU threads;
-    0: all there are. `shards`: parts that every batch is cut into whatever the devices; None: one a device.
+    0: all there are. `shards`: parts that every batch is cut into whatever the devices; None: one a device. `lengths`: further sizes that may
+    differ from call to call without compiling anew, {argument of the module's forward: {dimension: a name or a torch.export.Dim}}, as for
+    sheaf.from_torch; other numbers of them are bound, too.
 
     Raises sheaf.Error: with the line of the module's code, for what sheaf can't import."""
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0, devices="cpu:0,cpu:1", *, precision="f32", numerics="strict",
-                 threads=0, shards=None):
+                 threads=0, shards=None, lengths=None):
         super().__init__()
         self.module, self.dim, self.output_device = module, dim, output_device
         self.device_ids = list(device_ids) if device_ids is not None else None
         self.devices = _sheaf.DeviceList(devices, threads=threads, shards=shards)
-        self._how = {"precision": precision, "numerics": numerics}
-        self._functions = {}
+        self._how = {"precision": precision, "numerics": numerics, "lengths": lengths}
+        self._functions = {}  # by all that a program may be compiled for; with lengths some are of several sizes
 
     def forward(self, *arguments, **keywords):
         leaves, tree = _pytree.tree_flatten((arguments, keywords))
@@ -44,7 +46,8 @@ class DataParallel(torch.nn.Module):
         key = (self.module.training, wanted, tree, tuple(self._kind(leaf) for leaf in leaves))
         function = self._functions.get(key)
         if function is None:
-            function = self._functions[key] = self._compiled(arguments, keywords, wanted)
+            function = self._of_other_lengths(key, inputs) or self._compiled(arguments, keywords, wanted)
+            self._functions[key] = function
         return function.output_tree.rebuilt(apply(function, inputs))
 
     def _kind(self, leaf):
@@ -55,6 +58,17 @@ class DataParallel(torch.nn.Module):
         if sizes:
             sizes[self.dim] = None
         return leaf.dtype, tuple(sizes)
+
+    def _of_other_lengths(self, key, inputs):
+        """A function that was compiled for the same but for sizes, and takes these too; None: there is none."""
+        def but_for_sizes(key):
+            *rest, kinds = key
+            return rest, [(kind[0], len(kind[1])) if isinstance(kind, tuple) else kind for kind in kinds]
+
+        if not self._how["lengths"]:
+            return None
+        same = (function for known, function in self._functions.items() if but_for_sizes(known) == but_for_sizes(key))
+        return next((function for function in same if function.takes(inputs)), None)
 
     def _compiled(self, arguments, keywords, wanted):
         with torch.no_grad():

@@ -312,6 +312,76 @@ def test_sessions_are_used_again():
     assert sum(len(free) for free in function._free.values()) <= 2
 
 
+class Sentence(nn.Module):
+    """Words and padding, learnt positions of which as many are cut off, a causal attention, a score for each place."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = nn.Embedding(11, 8, padding_idx=0), nn.Embedding(24, 8)
+        self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), 1, enable_nested_tensor=False)
+        self.out = nn.Linear(8, 5)
+
+    def forward(self, words):
+        length = words.shape[1]
+        hidden = self.words(words) + self.places(torch.arange(length, device=words.device))
+        return self.out(self.layers(hidden, src_key_padding_mask=words == 0))
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.out = nn.GRU(6, 5, batch_first=True), nn.Linear(5, 2)
+
+    def forward(self, x, weights):
+        return self.out((self.rnn(x)[0] * weights.unsqueeze(-1)).mean(1))
+
+
+def sentences(rows, length):
+    return (torch.randint(1, 11, (rows, length)),)
+
+
+def pairs(rows, length):
+    return torch.randn(rows, length, 6), torch.randn(rows, length)
+
+
+SEQ = torch.export.Dim("seq", max=24)
+
+
+def numbers(rows, length):
+    return (torch.randn(rows, length, 6),)
+
+
+@pytest.mark.parametrize("make, inputs, lengths", [(Sentence, sentences, {"words": {1: SEQ}}), (Lstm, numbers, {"x": {1: "seq"}}),
+                                                   (Pair, pairs, {"x": {1: "seq"}, "weights": {-1: "seq"}})])
+def test_sequences_of_other_lengths_are_not_compiled_for(make, inputs, lengths):
+    torch.manual_seed(0)
+    module = make()
+    parallel = sheaf.nn.DataParallel(copy.deepcopy(module), devices="cpu:0-2", lengths=lengths)
+    scales = [torch.randn(64)]
+    for rows, length in ((5, 7), (5, 9), (4, 24), (2, 3), (1, 2), (5, 7), (3, 1)):
+        compare(parallel, module, inputs(rows, length), scales)
+    assert len({id(function) for function in parallel._functions.values()}) == 1
+    module.eval()
+    parallel.eval()
+    with torch.no_grad():
+        for given in (inputs(3, 11), inputs(4, 2)):
+            close(parallel(*given), module(*given))
+    assert len({id(function) for function in parallel._functions.values()}) == 2
+
+
+def test_lengths_that_differ_or_are_too_large():
+    parallel = sheaf.nn.DataParallel(Pair(), lengths={"x": {1: "seq"}, "weights": {1: "seq"}})
+    parallel(*pairs(4, 6))
+    with pytest.raises(sheaf.Error, match="two numbers for the length 'seq', 6 and 5"):
+        parallel(pairs(4, 6)[0], pairs(4, 5)[1])
+    parallel = sheaf.nn.DataParallel(Sentence(), lengths={"words": {1: SEQ}})
+    parallel(*sentences(4, 6))
+    with pytest.raises(sheaf.Error, match="the length 'seq', at most 24, can't be 25"):
+        parallel(*sentences(4, 25))
+    with pytest.raises(sheaf.Error, match="lengths names word; the inputs are words"):
+        sheaf.nn.DataParallel(Sentence(), lengths={"word": {1: SEQ}})(*sentences(4, 6))
+
+
 def test_errors():
     module = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4))
     parallel = sheaf.nn.DataParallel(module)

@@ -1,6 +1,7 @@
 #include "sheaf/gradients.h"
 
 #include "runtime/base/exception.h"
+#include "runtime/check/lengths.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/session/model_state.h"
 #include "runtime/training/step_program.h"
@@ -18,6 +19,7 @@ struct Differentiable::State {
 
 struct DifferentiableSession::State {
   std::shared_ptr<Differentiable::State> function;
+  std::shared_ptr<const Plan> sized;  ///< the plan with numbers for its lengths; null: it has none
   int64_t rows = 0;
   bool differentiates = false;
   bool kept = false;  ///< a forward pass whose backward pass is to come
@@ -35,13 +37,14 @@ Result<Differentiable> Differentiable::from_plan(SharedPlan shared) try {
   const Plan& plan = state->model.plan;
   if (plan.backward.outputs.empty())
     return Error("plan '" + plan.name + "' has no programs 'forward' and 'backward': compile it with gradients");
+  const auto& lengths = state->model.lengths = lengths_of(plan);
   for (const Value& value : plan.backward.values) {
-    if (value.role == Value::input) state->inputs.push_back(describe_value(value, value.name));
-    if (value.role == Value::target) state->output_gradients.push_back(describe_value(value, value.name));
+    if (value.role == Value::input) state->inputs.push_back(describe_value(value, value.name, lengths));
+    if (value.role == Value::target) state->output_gradients.push_back(describe_value(value, value.name, lengths));
   }
   for (const Output& output : plan.backward.outputs) {
     auto& list = state->outputs.size() < plan.forward.outputs.size() ? state->outputs : state->gradients;
-    list.push_back(describe_value(plan.backward.values[static_cast<size_t>(output.value)], output.name));
+    list.push_back(describe_value(plan.backward.values[static_cast<size_t>(output.value)], output.name, lengths));
   }
   state->model.store = std::make_shared<VariableStore>(cpu_device(), plan.parameters, plan.state);
   state->model.store->changed();  // there are no weights to wait for
@@ -54,6 +57,7 @@ const std::vector<ValueInfo>& Differentiable::inputs() const { return state_->in
 const std::vector<ValueInfo>& Differentiable::outputs() const { return state_->outputs; }
 const std::vector<ValueInfo>& Differentiable::output_gradients() const { return state_->output_gradients; }
 const std::vector<ValueInfo>& Differentiable::gradients() const { return state_->gradients; }
+const std::vector<Length>& Differentiable::lengths() const { return state_->model.lengths; }
 
 bool Differentiable::draws() const {
   return std::ranges::any_of(state_->model.plan->forward.values,
@@ -68,8 +72,9 @@ Result<DifferentiableSession> Differentiable::bind(const DeviceList& devices, in
   state->function = state_;
   state->rows = rows;
   state->differentiates = backward;
-  SHEAF_ASSIGN(state->binding,
-               state_->model.bind(program, devices.set(), rows, options, backward ? plan.forward.outputs.size() : 0));
+  SHEAF_ASSIGN(state->sized, state_->model.sized(program, options.lengths));
+  SHEAF_ASSIGN(state->binding, state_->model.bind(program, devices.set(), rows, options,
+                                                  backward ? plan.forward.outputs.size() : 0, state->sized.get()));
   state->given.resize(state_->inputs.size(), nullptr);
   for (const Value& value : (plan.*program).values)
     if (value.role == Value::setting) state->given.push_back(state->settings.find(value.name));

@@ -220,10 +220,6 @@ Result<Plan> compile(const frontend::Model& model, const CompileOptions& options
     return Error({model.file}, "strategy '" + to_string(options.strategy) +
                                    "' is of training steps, but the model has no 'training' section");
   if (options.strategy != Strategy()) plan.requires_.push_back(to_string(options.strategy));
-  if (!model.lengths.empty() && options.gradients)
-    return Error({model.file},
-                 "a model with a length, '" + model.lengths[0] + "', has no programs for gradients of its own choice")
-        .note("a number in its place mends it; training steps take lengths");
   if (!model.lengths.empty()) plan.requires_.push_back(kLengthsFeature);
   const Json loss_scale = model.training ? loss_scale_of(*model.training, options.precision) : Json();
   if (model.training) plan.training = json_of(*model.training, loss_scale);

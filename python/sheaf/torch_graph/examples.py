@@ -15,22 +15,27 @@ class Examples:
     or None}; `lengths` is {argument's name: {dimension: a name or a torch.export.Dim}}."""
 
     def __init__(self, module, arguments, keywords, batch_dim, lengths=None):
+        inner = module
+        while isinstance(inner, torch.nn.DataParallel):  # whose own forward takes anything
+            inner = inner.module
         signature = inspect.signature(module.forward)
         try:
+            by_name = inspect.signature(inner.forward).bind(*arguments, **keywords).arguments
             bound = signature.bind(*arguments, **keywords)
         except TypeError as problem:
-            raise Error(f"the example inputs don't fit {type(module).__name__}.forward: {problem}") from None
-        if isinstance(batch_dim, dict) and (unknown := set(batch_dim) - set(bound.arguments)):
-            raise Error(f"batch_dim names {', '.join(sorted(unknown))}; the inputs are {', '.join(bound.arguments)}")
+            raise Error(f"the example inputs don't fit {type(inner).__name__}.forward: {problem}") from None
+        if isinstance(batch_dim, dict) and (unknown := set(batch_dim) - set(by_name)):
+            raise Error(f"batch_dim names {', '.join(sorted(unknown))}; the inputs are {', '.join(by_name)}")
         self.arguments, self.keywords = bound.args, bound.kwargs
-        lengths = named(lengths or {}, bound.arguments)
+        lengths = named(lengths or {}, by_name)
+        names = {id(leaf): name for name, value in by_name.items() for leaf in _pytree.tree_leaves(value)}
         self._lengths, examples = {}, {}
         self._catch_all = {p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD}
         self._bound, self._dims, rows = bound.arguments, {}, {}
-        for path, leaf in _pytree.tree_flatten_with_path(dict(bound.arguments))[0]:
+        for leaf in _pytree.tree_leaves(dict(bound.arguments)):
             if not isinstance(leaf, torch.Tensor):
                 continue
-            name = path[0].key
+            name = names[id(leaf)]
             self._name_lengths(leaf, name, lengths.get(name, {}), examples)
             dim = batch_dim.get(name, 0) if isinstance(batch_dim, dict) else batch_dim
             if dim is None or leaf.dim() == 0:

@@ -12,11 +12,14 @@ namespace {
 constexpr const char* kModel = R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", 2]}}, "layers": [
   {"name": "net", "type": "DataParallel", "module": {"type": "Linear", "in_features": 2, "out_features": 1}}]})";
 
-Result<Differentiable> differentiable(std::vector<std::string> of) {
+constexpr const char* kSequences = R"({"sheaf": "1.0", "name": "m", "inputs": {"x": {"shape": ["batch", "seq", 2]}}, "layers": [
+  {"name": "net", "type": "DataParallel", "module": {"type": "Linear", "in_features": 2, "out_features": 1}}]})";
+
+Result<Differentiable> differentiable(std::vector<std::string> of, const char* model = kModel) {
   CompilerOptions options;
   options.gradients = "train";
   options.gradients_of = std::move(of);
-  SHEAF_ASSIGN(auto compiled, compile_text(kModel, options, "m.json"));
+  SHEAF_ASSIGN(auto compiled, compile_text(model, options, "m.json"));
   // In a file's form.
   SHEAF_ASSIGN(auto plan, SharedPlan::parse(compiled.plan.text(), "m.plan"));
   return Differentiable::from_plan(std::move(plan));
@@ -62,6 +65,43 @@ TEST(Gradients, OfALinearLayerOnTwoDevices) {
   ASSERT_TRUE(forward->forward(inputs, outputs, {}));
   EXPECT_EQ(y[2], 156);
   EXPECT_FALSE(forward->backward(seeds, gradients));
+}
+
+TEST(Gradients, OfSequencesOfAnyLength) {
+  auto function = differentiable({"x", "net.weight"}, kSequences);
+  ASSERT_TRUE(function) << to_string(function.error());
+  ASSERT_EQ(function->lengths().size(), 1U);
+  EXPECT_EQ(function->lengths()[0].name, "seq");
+  EXPECT_EQ(function->inputs()[0].batch_dim, 0);
+  auto devices = DeviceList::open("cpu:0,cpu:1");
+  ASSERT_TRUE(devices);
+  for (const int64_t length : {2, 1}) {
+    BindOptions options;
+    options.lengths["seq"] = length;
+    auto session = function->bind(*devices, 3, options);
+    ASSERT_TRUE(session) << to_string(session.error());
+    EXPECT_EQ(session->input_shape(0), (std::vector<int64_t>{3, length, 2}));
+    EXPECT_EQ(session->output_shape(0), (std::vector<int64_t>{3, length, 1}));
+    EXPECT_EQ(session->gradient_shape(0), session->input_shape(0));
+    const std::vector<float> x(static_cast<size_t>(6 * length), 2), weight = {10, 1}, bias = {100};
+    std::vector<float> dy(static_cast<size_t>(3 * length), 0), y(dy.size()), dx(x.size()), dw(2);
+    dy.back() = 3;
+    const void* const inputs[] = {x.data(), weight.data(), bias.data()};
+    void* const outputs[] = {y.data()};
+    const void* const seeds[] = {dy.data()};
+    void* const gradients[] = {dx.data(), dw.data()};
+    ASSERT_TRUE(session->forward(inputs, outputs, {}));
+    EXPECT_EQ(y, std::vector<float>(y.size(), 122));
+    ASSERT_TRUE(session->backward(seeds, gradients));
+    std::vector<float> expected(x.size(), 0);
+    expected[x.size() - 2] = 30;
+    expected[x.size() - 1] = 3;
+    EXPECT_EQ(dx, expected);
+    EXPECT_EQ(dw, (std::vector<float>{6, 6}));
+  }
+  auto without = function->bind(*devices, 3);
+  ASSERT_FALSE(without);
+  EXPECT_NE(without.error().message().find("'seq'"), std::string::npos);
 }
 
 TEST(Gradients, OfWhatThereIsNotAreRefused) {
