@@ -1,4 +1,4 @@
-// Every way of computing a convolution, a gradient of one or of a linear layer, taken in turn, against loops in double precision.
+// Every way of computing a convolution, a linear layer or a gradient of either, taken in turn, against loops in double precision.
 #include "runtime/machine/isa.h"
 #include "runtime/plan/op_list.h"
 #include "tests/unit/runtime/cpu/draw.h"
@@ -58,7 +58,17 @@ std::vector<StepCase> draw_steps(Draw& draw) {
       Op::linear_backward_weight, {{"x", draw.tensor({rows, in})}, {"dy", draw.tensor({rows, out})}}, {}, {{out, in}}};
   linear_weight.attributes["bias"] = draw.chance(50);
   if (linear_weight.attributes["bias"]) linear_weight.outputs.push_back({out});
-  return {y, dx, dweight, linear, linear_weight};
+  StepCase linear_y{Op::linear,
+                    {{"x", draw.tensor({rows, in})}, {"weight", draw.tensor({out, in}, 0.1), draw.chance(30)}},
+                    {},
+                    {{rows, out}}};
+  if (draw.chance(60)) linear_y.operands.push_back({"bias", draw.tensor({out}), draw.chance(50)});
+  if (draw.chance(40)) {
+    linear_y.operands.push_back({"residual", draw.tensor({rows, out})});
+    linear_y.alias_residual = draw.chance(50);
+  }
+  if (draw.chance(50)) linear_y.attributes["activation"] = draw.activation();
+  return {y, dx, dweight, linear, linear_weight, linear_y};
 }
 
 /// Rounding of a result to bf16, and of a gradient's transformed operands (tests/unit/runtime/cpu/winograd_steps_test.cpp).
@@ -82,7 +92,8 @@ TEST_P(Candidates, each_agrees_with_loops_and_keeps_its_bits) {
       if (bf16)
         for (Operand& operand : step.operands)
           if (operand.role != "bias") operand.value = rounded_to_bf16(std::move(operand.value));
-      const auto expected = step.op == Op::conv ? reference(step) : reference_training(step);
+      const bool gradient = step.op != Op::conv && step.op != Op::linear;
+      const auto expected = gradient ? reference_training(step) : reference(step);
       const auto model = run_step(step);
       ASSERT_TRUE(bool(model)) << to_string(model.error());
       for (const std::string& candidate : model->candidates) {
@@ -97,7 +108,7 @@ TEST_P(Candidates, each_agrees_with_loops_and_keeps_its_bits) {
       }
     }
   }
-  for (const Op op : {Op::linear_backward_data, Op::linear_backward_weight})
+  for (const Op op : {Op::linear, Op::linear_backward_data, Op::linear_backward_weight})
     if (!bf16) EXPECT_THAT(taken[op], testing::UnorderedElementsAre("matmul", "inner_product"));
   for (const Op op : {Op::conv, Op::conv_backward_data, Op::conv_backward_weight}) {
     std::set<std::string> all = {"direct", "pointwise"};
