@@ -107,11 +107,6 @@ int Expander::expand_leaf(Layer& layer, const LayerType& type, const JsonValue& 
     return type.outputs;
   }
   layer.xavier = inside.xavier;
-  if (inside.region && !type.not_in_parallel.empty()) {
-    problems_.add(value.place(), owner + " is inside DataParallel '" + inside.region->name + "': it " + type.not_in_parallel,
-                  {"the DataParallel is at " + problems_.text_of(inside.region->place)});
-    complete_ = false;
-  }
   bool valid = true;
   auto refuse_argument = [&](const std::string& argument, std::string message) {
     valid = false;

@@ -59,8 +59,7 @@ struct LayerType {
   std::string function{};         ///< a row in ir/ElementFunctions.cpp; its numbers are the arguments in their order
   /// For a layer composed of others: the module that it is, {"inputs", "layers"}, by its arguments.
   std::function<Json(const Json& arguments)> composed{};
-  std::string not_in_parallel{};  ///< why a DataParallel can't contain it; empty if one can
-  bool xavier = false;            ///< matrices in it begin with torch.nn.init.xavier_uniform_, whatever layer they belong to
+  bool xavier = false;  ///< matrices in it begin with torch.nn.init.xavier_uniform_, whatever layer they belong to
 };
 
 /// How many values a layer of this type has with these arguments; any_number if only its input determines it.

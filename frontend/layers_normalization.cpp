@@ -34,9 +34,6 @@ LayerType batch_norm(std::string name, std::string summary) {
 LayerType sync_batch_norm() {
   LayerType row = batch_norm("SyncBatchNorm", "`[N, C, …]`, shape kept; the statistics are the whole batch's");
   row.arguments.push_back(fixed("process_group", nullptr));
-  row.not_in_parallel =
-      "needs the statistics of the whole batch, but a replica has only its own chunk and exchanges nothing while it runs; use "
-      "BatchNorm1d, BatchNorm2d or BatchNorm3d, or take the layer out of the DataParallel";
   return row;
 }
 

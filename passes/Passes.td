@@ -79,6 +79,14 @@ def NnTrainingMode : Pass<"nn-training-mode", "::mlir::func::FuncOp"> {
   let options = [Option<"accumulate", "accumulate", "bool", "false", "for a part of a batch">];
 }
 
+def NnSynchronize : Pass<"nn-synchronize", "::mlir::func::FuncOp"> {
+  let summary = "Gives a SyncBatchNorm in a parallel region the statistics of the whole batch";
+  let description = [{
+    A `nn.batch_norm_train` that is marked `nn.synchronized` becomes arithmetic in f32 in which `nn.sum_over_replicas` adds up what each
+    replica sums: Σ x, then Σ (x - mean)². Its gradient is that of its parts.
+  }];
+}
+
 //===-- dist: where ---------------------------------------------------------------------------------===//
 
 def DistPartition : Pass<"dist-partition", "::mlir::ModuleOp"> {
@@ -86,7 +94,8 @@ def DistPartition : Pass<"dist-partition", "::mlir::ModuleOp"> {
   let description = [{
     Every op moves into a `dist.apply` on its device, every `nn.data_parallel` becomes a group with scatter,
     replicate, `dist.parallel_apply` and gather, and every value used on a device other than its own is transferred.
-    Each inserted op has a reason.
+    Each inserted op has a reason. A region with `nn.sum_over_replicas` becomes several `dist.parallel_apply`, with an all_reduce
+    between what is summed and what uses the sum.
   }];
   let dependentDialects = ["::sheaf::dist::DistDialect"];
 }

@@ -25,6 +25,8 @@ void add_partition(OpPassManager& passes, const PipelineOptions& options) {
   NnSetPrecisionOptions precision;
   precision.precision = options.precision;
   passes.addNestedPass<func::FuncOp>(createNnSetPrecision(precision));
+  // It makes casts of its own, and sums that only dist-partition knows.
+  passes.addNestedPass<func::FuncOp>(createNnSynchronize());
   passes.addPass(createDistPartition());
   // Partition is local and inserts what each op needs by itself; this removes what turns out to be superfluous.
   add_simplification(passes);

@@ -114,7 +114,10 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
   step.attributes["work"] = to_string(use->work);
   if (!(use->gpu_work == use->work)) step.attributes["gpu_work"] = to_string(use->gpu_work);
   step.attributes["grain"] = use->grain;
-  if (isa<nn::InverseCountOp>(op)) {  // if they have one size, one of them serves all batch norms
+  if (auto count = dyn_cast<nn::InverseCountOp>(op)) {
+    // A SyncBatchNorm's variance is of several values, as in PyTorch.
+    if (count.getWhole() && !use->extents.empty()) step.attributes["least"] = 2;
+    // If they have one size, one of them serves all batch norms.
     if (const Step* same = program.find_same(step)) {
       program.bind(op.getResult(0), same->outputs[0]);
       return {};

@@ -5,6 +5,7 @@
 #include "codegen/plan/fused_kernel.h"
 #include "codegen/plan/program_builder.h"
 #include "codegen/plan/reduction.h"
+#include "ir/Dist/Dist.h"
 #include "ir/Nn/Nn.h"
 #include "runtime/base/extent_product.h"
 
@@ -118,7 +119,14 @@ Result<KernelUse> inverse_count_kernel(KernelModule& module, nn::InverseCountOp 
   operands.clear();
   const ir::TensorShape& like = shapes.of(op.getLike());
   kernels::InverseCountSpec spec;
-  for (int64_t dim : op.getDims()) spec.shape.push_back(like.dims[*ir::normalize_dim(dim, like.rank())]);
+  if (op.getWhole() && op->getParentOfType<dist::ParallelApplyOp>()) {
+    spec.shape = {shapes.whole_count(op.getY())};
+    // Where rows are counted, binding knows how many there are.
+    if (spec.shape[0] == Extent(1))
+      return Error("expected at least 2 values per channel when training, and the whole batch has 1");
+  } else {
+    for (int64_t dim : op.getDims()) spec.shape.push_back(like.dims[*ir::normalize_dim(dim, like.rank())]);
+  }
   spec.description = spec.name;
   return module.add_inverse_count(spec);
 }

@@ -152,7 +152,8 @@ const Step* ProgramBuilder::find_same(const Step& kernel) const {
     return step.op == Op::kernel && step.kernel == kernel.kernel && step.place == kernel.place &&
            step.inputs == kernel.inputs && step.phase == kernel.phase &&
            step.attributes.at("extents") == kernel.attributes.at("extents") &&
-           step.attributes.at("work") == kernel.attributes.at("work");
+           step.attributes.at("work") == kernel.attributes.at("work") &&
+           step.attributes.value("least", 0) == kernel.attributes.value("least", 0);
   };
   const auto found = std::find_if(program_.steps.begin(), program_.steps.end(), same);
   return found == program_.steps.end() ? nullptr : &*found;

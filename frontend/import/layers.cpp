@@ -49,16 +49,24 @@ Values build_conv_transpose(const Context& c) {
                                     c.integer("groups"), DictionaryAttr());
 }
 
+template <bool synchronized>
 Values build_batch_norm(const Context& c) {
+  const auto mark = [&](mlir::Value y) {
+    if (synchronized) y.getDefiningOp()->setAttr(nn::kSynchronized, c.attributes().getUnitAttr());
+  };
   // Without running statistics the layer uses the batch's own, in inference too.
-  if (!c.argument("track_running_stats").get<bool>())
-    return {c.several<nn::BatchNormTrainOp>(3, c.x(), c.parameter("weight"), c.parameter("bias"), c.number("eps"),
-                                            DictionaryAttr())[0]};
+  if (!c.argument("track_running_stats").get<bool>()) {
+    mlir::Value y = c.several<nn::BatchNormTrainOp>(3, c.x(), c.parameter("weight"), c.parameter("bias"), c.number("eps"),
+                                                    DictionaryAttr())[0];
+    mark(y);
+    return {y};
+  }
   Values results = c.one<nn::BatchNormOp>(c.x(), c.parameter("running_mean"), c.parameter("running_var"), c.parameter("weight"),
                                           c.parameter("bias"), c.number("eps"));
   // Without a momentum (PyTorch's None) the running statistics are plain averages.
   if (c.importer.training() && !c.argument("momentum").is_null())
     results[0].getDefiningOp()->setAttr(nn::kMomentum, c.number("momentum"));
+  if (c.importer.training()) mark(results[0]);
   return results;
 }
 Values build_layer_norm(const Context& c) {
@@ -172,10 +180,10 @@ const Builders& builders_here() {
       {"ConvTranspose1d", build_conv_transpose},
       {"ConvTranspose2d", build_conv_transpose},
       {"ConvTranspose3d", build_conv_transpose},
-      {"BatchNorm1d", build_batch_norm},
-      {"BatchNorm2d", build_batch_norm},
-      {"BatchNorm3d", build_batch_norm},
-      {"SyncBatchNorm", build_batch_norm},
+      {"BatchNorm1d", build_batch_norm<false>},
+      {"BatchNorm2d", build_batch_norm<false>},
+      {"BatchNorm3d", build_batch_norm<false>},
+      {"SyncBatchNorm", build_batch_norm<true>},
       {"LayerNorm", build_layer_norm},
       {"GroupNorm", build_group_norm},
       {"ReLU", build_unary<nn::ReluOp>},

@@ -64,6 +64,20 @@ void ShapeAnalysis::note_largest(Operation& op) {
   if (room.is_static() && (symbol->of == Extent() || room.constant < symbol->of.constant)) symbol->of = room;
 }
 
+LogicalResult ShapeAnalysis::note_whole_count(Operation& op) {
+  auto inverse = dyn_cast<nn::InverseCountOp>(op);
+  auto apply = op.getParentOfType<dist::ParallelApplyOp>();
+  if (!inverse || !inverse.getWhole() || !apply) return success();
+  const TensorShape& like = of(inverse.getLike());
+  Extent count = 1;
+  for (int64_t dim : inverse.getDims()) count = multiplied(count, like.dims[*normalize_dim(dim, like.rank())]);
+  // As if the replicas' elements were put one after another.
+  FailureOr<TensorShape> all = gathered(op, {like.element, {count}}, 0, group_index(&op, apply.getGroup()));
+  if (failed(all)) return failure();
+  whole_counts_[inverse.getY()] = all->dims[0];
+  return success();
+}
+
 FailureOr<TensorShape> ShapeAnalysis::gathered(Operation& op, const TensorShape& local, int64_t dim, int region) {
   auto is_chunk = [&](const std::string& name) {
     const sheaf::Symbol& symbol = symbol_named(name);
@@ -152,7 +166,7 @@ LogicalResult ShapeAnalysis::visit(Operation& op) {
   if (failed(shaped.inferShapes(operands, results))) return failure();
   for (auto [result, shape] : llvm::zip(op.getResults(), results)) set(result, shape);
   note_largest(op);
-  return success();
+  return note_whole_count(op);
 }
 
 /// Cuts the sizes to be split, joins those that were split, and keeps all others.

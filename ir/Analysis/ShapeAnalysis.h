@@ -22,6 +22,8 @@ class ShapeAnalysis {
 
   /// Valid until the next value gets its shape.
   const TensorShape& of(mlir::Value value) const { return shapes_.find(value)->second; }
+  /// What an nn.inverse_count with `whole` counts: the elements of all replicas of its region.
+  const Extent& whole_count(mlir::Value inverse) const { return whole_counts_.find(inverse)->second; }
   /// batch, the lengths, then the chunk and replica symbols in the order in which they were needed.
   const std::vector<sheaf::Symbol>& symbols() const { return symbols_; }
   /// Whether the symbol of this name is a length.
@@ -45,12 +47,14 @@ class ShapeAnalysis {
   bool lacks_rows(const Extent& size) const;
   /// If `op` slices a fixed size to a length, notes that size as the largest number that the length can be.
   void note_largest(mlir::Operation& op);
+  llvm::LogicalResult note_whole_count(mlir::Operation& op);
   void set(mlir::Value value, TensorShape shape);
 
   bool refine_types_;
   int data_parallel_regions_ = 0;
   std::vector<sheaf::Symbol> symbols_;
   llvm::DenseMap<mlir::Value, TensorShape> shapes_;
+  llvm::DenseMap<mlir::Value, Extent> whole_counts_;
 };
 
 /// The position of a group among its module's groups: its index in Plan::regions.

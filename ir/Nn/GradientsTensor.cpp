@@ -36,7 +36,7 @@ SHEAF_GRADIENT(MeanOp) {
   }
   if (dynamic) {
     auto scalar = RankedTensorType::get({}, gradients.builder.getF32Type());
-    dy = gradients.mul(dy, gradients.make<InverseCountOp>(scalar, x, getDimsAttr()));
+    dy = gradients.mul(dy, gradients.make<InverseCountOp>(scalar, x, getDimsAttr(), /*whole=*/false));
   } else if (count > 0) {
     dy = gradients.scale(dy, 1.0 / static_cast<double>(count));
   }

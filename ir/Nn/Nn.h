@@ -48,6 +48,8 @@ inline constexpr llvm::StringLiteral
     kLossScale = "nn.loss_scale", kInitial = "nn.initial",
     // On a batch norm that will be trained: the share of new running statistics.
     kMomentum = "nn.momentum",
+    // On a batch norm: a SyncBatchNorm, whose statistics in a parallel region are those of all replicas' chunks together.
+    kSynchronized = "nn.synchronized",
     // On a convolution: what its padding contains, "reflect", "replicate" or "circular"; zeros if absent.
     kPaddingMode = "nn.padding_mode",
     // On a softmax over masked scores: a row that is all -∞ becomes zeros, not NaN.

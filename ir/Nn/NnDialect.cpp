@@ -77,7 +77,7 @@ LogicalResult NnDialect::verifyOperationAttribute(Operation* op, NamedAttribute 
     if (!slopes || slopes.size() != 2) return op->emitError() << name << " must be two numbers";
     return success();
   }
-  if (name == kMixesRows || name == kMasked || name == kApart) {
+  if (name == kMixesRows || name == kMasked || name == kApart || name == kSynchronized) {
     if (!isa<UnitAttr>(attribute.getValue())) return op->emitError() << name << " has no value";
     return success();
   }

@@ -42,8 +42,8 @@ def Nn_Dialect : Dialect {
     says which sizes are lengths. `nn.constant` marks buffers that no weights file has.
     On the function: `nn.optimizer` (PyTorch's type and arguments), `nn.clip_grad_norm`, `nn.loss_scale` (torch.amp.GradScaler's
     arguments, or `scale`, a constant), and the names of further results: `nn.gradients` (parameters), then `nn.updates`
-    (parameters, buffers and states). `nn.momentum` on a batch norm is the share of the new batch in its running statistics;
-    `nn.padding_mode` on a convolution says what fills its padding instead of zeros, until nn-lower-layers puts it there;
+    (parameters, buffers and states). `nn.momentum` on a batch norm is the share of the new batch in its running statistics,
+    `nn.synchronized` says that those of a batch are the whole batch's in a parallel region too; `nn.padding_mode` on a convolution says what fills its padding instead of zeros, until nn-lower-layers puts it there;
     `nn.masked` on a softmax says that rows of only -∞, which a mask hides completely, become zeros.
   }];
   let useDefaultAttributePrinterParser = 0;

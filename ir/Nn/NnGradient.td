@@ -32,8 +32,10 @@ def Nn_BroadcastOp : Nn_TrainingElementwiseOp<"broadcast", ["operandDims", "oper
 
 def Nn_InverseCountOp : Nn_LayerOp<"inverse_count"> {
   let summary = "1 / the product of the sizes of `like` along `dims`: a 0-dimensional float32 tensor";
-  let description = "Only the shape of `like` is used. Without dims: 1.";
-  let arguments = (ins AnyTensor:$like, DenseI64ArrayAttr:$dims);
+  let description = [{
+    Only the shape of `like` is used. Without dims: 1. With `whole`, in a parallel region, it counts all replicas' elements together.
+  }];
+  let arguments = (ins AnyTensor:$like, DenseI64ArrayAttr:$dims, UnitAttr:$whole);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$like attr-dict `:` functional-type(operands, results)";
 }

@@ -1,4 +1,4 @@
-// Verifiers of parallel regions and fused groups, and Print's shape.
+// Verifiers of parallel regions, sums over replicas and fused groups, and Print's shape.
 #include "ir/Nn/Nn.h"
 
 using namespace mlir;
@@ -49,6 +49,23 @@ bool DataParallelOp::isReplicated(unsigned input) {
   };
   return isa<RankedTensorType>(getInputs()[input].getType()) && !has_rows(getInputs()[input].getType()) &&
          llvm::any_of(getInputs().getTypes(), has_rows);
+}
+
+LogicalResult SumOverReplicasOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  results.push_back(operands[0]);
+  return success();
+}
+
+LogicalResult SumOverReplicasOp::verify() {
+  auto tensor = dyn_cast<RankedTensorType>(getX().getType());
+  if (tensor && !isa<FloatType>(tensor.getElementType()))
+    return emitError("adds up numbers of a floating-point type, not ") << tensor;
+  if (tensor && !tensor.hasStaticShape()) return emitError("adds up values of one shape, but ") << tensor << " has open sizes";
+  Operation* maker = getX().getDefiningOp();
+  if (!maker || maker->getBlock() != (*this)->getBlock())
+    return emitError("adds up what its region computes, not what comes from outside");
+  if (isa<SumOverReplicasOp>(maker)) return emitError("adds up a sum that is already the same on each replica");
+  return success();
 }
 
 LogicalResult FusedOp::verify() {

@@ -1,4 +1,4 @@
-// Structure: parallel regions, fused groups, printing.
+// Structure: parallel regions and sums over their replicas, fused groups, printing.
 #ifndef SHEAF_NN_STRUCTURE_TD
 #define SHEAF_NN_STRUCTURE_TD
 
@@ -28,6 +28,19 @@ def Nn_DataParallelOp : Op<Nn_Dialect, "data_parallel", [SingleBlockImplicitTerm
     bool isReplicated(unsigned input);
   }];
   let assemblyFormat = "$name `(` $inputs `)` attr-dict `:` functional-type(operands, results) $body";
+  let hasVerifier = 1;
+}
+
+def Nn_SumOverReplicasOp : Op<Nn_Dialect, "sum_over_replicas",
+    [Pure, HasParent<"DataParallelOp">, AllTypesMatch<["x", "y"]>, DeclareOpInterfaceMethods<Nn_ShapeOpInterface>]> {
+  let summary = "in a parallel region: the sum of the replicas' values, left to right, on each of them";
+  let description = [{
+    `x` is a value that the region computes, of the same shape on each replica. dist-partition cuts the region here; its gradient is that
+    of the `dist.all_reduce` that it becomes.
+  }];
+  let arguments = (ins AnyTensor:$x);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 

@@ -101,7 +101,7 @@ class Differentiator {
 
   void spread(Operation& op) {
     bool any = llvm::any_of(op.getOperands(), [&](mlir::Value operand) { return active_.contains(operand); });
-    if (!any) return;
+    if (!any || isa<nn::InverseCountOp>(op)) return;  // a count depends on sizes alone
     if (!is_apply(&op)) {
       for (mlir::Value result : op.getResults())
         if (is_real(result)) active_.insert(result);
@@ -164,6 +164,12 @@ class Differentiator {
                                                                                 layer + " gets the gradient of its output")));
     } else if (isa<dist::ReplicateOp>(op)) {
       move(dist::ReduceOp(), "the dual of the replicate: the replicas' gradients are added up, left to right");
+    } else if (isa<dist::AllReduceOp>(op)) {
+      auto sum = PlacedType::get(builder_.getContext(), tensor_of(gradient), layout_of(op->getResult(0)));
+      accumulate(input, builder_.create<dist::AllReduceOp>(
+                            op->getLoc(), sum, gradient,
+                            builder_.getStringAttr("the dual of the all_reduce: all replicas use the sum that " + layer +
+                                                   " takes, so a summand's gradient is the sum of those they have")));
     } else if (isa<dist::TransferOp>(op)) {
       move(dist::TransferOp(), "the dual of the transfer: the gradient goes back where the value came from");
     } else {

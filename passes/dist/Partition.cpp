@@ -1,6 +1,7 @@
 // dist-partition: turns nn programs into dist programs, in which every movement between places is an op.
 #include "ir/Analysis/ShapeAnalysis.h"
 #include "passes/Passes.h"
+#include "passes/dist/RegionParts.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -145,57 +146,75 @@ class Partitioner {
     FlatSymbolRefAttr group = create_group(parallel);
     MLIRContext* context = builder_.getContext();
     mlir::Location loc = parallel.getLoc();
+    const auto replicated = dist::ReplicatedAttr::get(context, group);
     std::string layer = "DataParallel layer '" + parallel.getName().str() + "'";
-    Block& body = parallel.getBody().front();
-    SmallVector<mlir::Value> old_inputs, inputs;
-    for (auto [input, argument] : llvm::zip(parallel.getInputs(), body.getArguments())) {
+    for (auto [input, argument] : llvm::zip(parallel.getInputs(), parallel.getBody().getArguments())) {
       auto tensor = cast<RankedTensorType>(argument.getType());
       if (parallel.isReplicated(argument.getArgNumber())) {
-        old_inputs.push_back(argument);
-        inputs.push_back(move<dist::ReplicateOp>(placed_.lookup(input), tensor, dist::ReplicatedAttr::get(context, group), loc,
+        define(argument, move<dist::ReplicateOp>(placed_.lookup(input), tensor, replicated, loc,
                                                  layer + " gives each replica the whole input, which has no batch dimension"));
         continue;
       }
       auto split = dist::SplitAttr::get(context, group, *ir::normalize_dim(parallel.getDim(), tensor.getRank()));
-      old_inputs.push_back(argument);
-      inputs.push_back(move<dist::ScatterOp>(
-          placed_.lookup(input), tensor, split, loc,
-          layer + " gives each replica a chunk of the input along dimension " + std::to_string(split.getDim())));
+      define(argument, move<dist::ScatterOp>(placed_.lookup(input), tensor, split, loc,
+                                             layer + " gives each replica a chunk of the input along dimension " +
+                                                 std::to_string(split.getDim())));
     }
-    parallel.getBody().walk([&](Operation* op) {
-      for (mlir::Value operand : op->getOperands()) {
-        if (operand.getParentRegion() == &parallel.getBody() || llvm::is_contained(old_inputs, operand)) continue;
-        old_inputs.push_back(operand);
-        mlir::Value placed = placed_.lookup(operand);
-        inputs.push_back(move<dist::ReplicateOp>(
-            placed, tensor_of(placed), dist::ReplicatedAttr::get(context, group), op->getLoc(),
-            "every replica of '" + parallel.getName().str() + "' needs a copy of the module's parameters and buffers"));
-      }
-    });
-    // Only values with users leave the replicas.
-    SmallVector<mlir::Value> yielded, results;
-    SmallVector<mlir::Type> types;
-    for (auto [result, value] : llvm::zip(parallel.getOutputs(), body.getTerminator()->getOperands())) {
-      if (result.use_empty()) continue;
-      auto tensor = cast<RankedTensorType>(value.getType());
-      int64_t dim = tensor.getRank() ? *ir::normalize_dim(parallel.getDim(), tensor.getRank()) : 0;
-      types.push_back(PlacedType::get(context, tensor, dist::SplitAttr::get(context, group, dim)));
-      yielded.push_back(value);
-      results.push_back(result);
-    }
-    auto apply = builder_.create<dist::ParallelApplyOp>(loc, types, inputs, group);
-    SmallVector<Operation*> ops;
-    for (Operation& op : body.without_terminator()) ops.push_back(&op);
-    fill_body(apply.getBody(), old_inputs, ops, yielded);
     Attribute home = device(parallel.getOutputDevice() ? *parallel.getOutputDevice()
                             : parallel.getDeviceIds()  ? (*parallel.getDeviceIds())[0]
                                                        : 0);
-    for (auto [result, output] : llvm::zip(results, apply.getOutputs())) {
-      auto tensor = cast<RankedTensorType>(result.getType());
-      std::string reason = layer + " concatenates its replicas' outputs on " + dist::in_words(home) +
-                           (parallel.getOutputDevice() ? ", its output_device" : ", the first of its devices");
-      define(result, move<dist::GatherOp>(output, tensor, home, loc, reason));
+    const std::string reason = layer + " concatenates its replicas' outputs on " + dist::in_words(home) +
+                               (parallel.getOutputDevice() ? ", its output_device" : ", the first of its devices");
+    for (const RegionPart& part : parts_of(parallel)) {
+      ResultRange outputs = run_part(parallel, part, group);
+      auto next = [&] {
+        mlir::Value output = outputs.front();
+        outputs = outputs.drop_front();
+        return output;
+      };
+      for (OpOperand* yielded : part.yielded) {
+        mlir::Value result = parallel.getResult(yielded->getOperandNumber());
+        define(result, move<dist::GatherOp>(next(), cast<RankedTensorType>(result.getType()), home, loc, reason));
+      }
+      for (mlir::Value value : part.crossing) define(value, next());
+      for (nn::SumOverReplicasOp sum : part.sums)
+        define(sum.getY(), move<dist::AllReduceOp>(next(), tensor_of(sum.getY()), replicated, sum.getLoc(),
+                                                   "'" + nn::layer_of(sum.getLoc()).str() +
+                                                       "' needs a sum over the whole batch, of which each replica of '" +
+                                                       parallel.getName().str() + "' has a chunk"));
     }
+  }
+
+  /// Each replica's work in one part of a region. Its results are what leaves the region, what later parts use, and summands.
+  ResultRange run_part(nn::DataParallelOp parallel, const RegionPart& part, FlatSymbolRefAttr group) {
+    MLIRContext* context = builder_.getContext();
+    SmallVector<mlir::Value> inputs, outputs;
+    for (mlir::Value input : part.inputs) {
+      mlir::Value placed = placed_.lookup(input);
+      if (dist::group_of(layout_.lookup(placed)) != group) {
+        auto user = llvm::find_if(part.ops, [&](Operation* op) { return llvm::is_contained(op->getOperands(), input); });
+        placed = move<dist::ReplicateOp>(
+            placed, tensor_of(placed), dist::ReplicatedAttr::get(context, group),
+            (user == part.ops.end() ? parallel.getBody().front().getTerminator() : *user)->getLoc(),
+            "every replica of '" + parallel.getName().str() + "' needs a copy of the module's parameters and buffers");
+      }
+      inputs.push_back(placed);
+    }
+    SmallVector<mlir::Type> types;
+    auto give = [&](mlir::Value value, Attribute layout) {
+      types.push_back(PlacedType::get(context, cast<RankedTensorType>(value.getType()), layout));
+      outputs.push_back(value);
+    };
+    for (OpOperand* yielded : part.yielded) {
+      auto tensor = cast<RankedTensorType>(yielded->get().getType());
+      give(yielded->get(), dist::SplitAttr::get(
+                               context, group, tensor.getRank() ? *ir::normalize_dim(parallel.getDim(), tensor.getRank()) : 0));
+    }
+    for (mlir::Value value : part.crossing) give(value, dist::LocalAttr::get(context, group));
+    for (nn::SumOverReplicasOp sum : part.sums) give(sum.getX(), dist::PartialAttr::get(context, group));
+    auto apply = builder_.create<dist::ParallelApplyOp>(parallel.getLoc(), types, inputs, group);
+    fill_body(apply.getBody(), part.inputs, part.ops, outputs);
+    return apply.getOutputs();
   }
 
   func::FuncOp function_;

@@ -71,7 +71,8 @@ mlir::Value LossBuilder::constant(double value) {
 }
 
 mlir::Value LossBuilder::inverse_count(mlir::Value like, ArrayRef<int64_t> dims) {
-  return with_.make<nn::InverseCountOp>(with_.scalar(), like, with_.builder.getDenseI64ArrayAttr(dims))->getResult(0);
+  return with_.make<nn::InverseCountOp>(with_.scalar(), like, with_.builder.getDenseI64ArrayAttr(dims), /*whole=*/false)
+      ->getResult(0);
 }
 
 double LossBuilder::number(StringRef name) { return op_.getArguments().getAs<FloatAttr>(name).getValueAsDouble(); }

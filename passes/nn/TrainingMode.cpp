@@ -80,6 +80,9 @@ class TrainingMode {
     auto statistic = type_of(op.getMean());
     auto norm = with.make<nn::BatchNormTrainOp>({op.getY().getType(), statistic, statistic}, op.getX(), op.getWeight(),
                                                 op.getBias(), op.getEpsAttr(), DictionaryAttr());
+    // Outside of regions there is only the whole batch.
+    const bool whole = op->hasAttr(nn::kSynchronized) && op->getParentOfType<nn::DataParallelOp>();
+    if (whole) norm->setAttr(nn::kSynchronized, with.builder.getUnitAttr());
     op.getY().replaceAllUsesWith(norm->getResult(0));
     mlir::Value batches = find_argument(function_, "buffer", (prefix + "num_batches_tracked").str()), count;
     if (batches) {
@@ -91,7 +94,7 @@ class TrainingMode {
     for (int64_t i : llvm::seq<int64_t>(type_of(op.getX()).getRank()))
       if (i != 1) dims.push_back(i);
     mlir::Value inverse =
-        with.make<nn::InverseCountOp>(with.scalar(), op.getX(), with.builder.getDenseI64ArrayAttr(dims))->getResult(0);
+        with.make<nn::InverseCountOp>(with.scalar(), op.getX(), with.builder.getDenseI64ArrayAttr(dims), whole)->getResult(0);
     auto average = [&](mlir::Value running, mlir::Value batch, mlir::Value inverse_count) {
       assign(with, running,
              with.make<nn::RunningAverageOp>(statistic, latest(running, op), batch, inverse_count,

@@ -122,7 +122,8 @@ void check_narrow(StepCheck& check) {
 }
 
 void check_kernel(StepCheck& check) {
-  check.attributes({"extents", "work", "grain"}, {"in_place", "status", "lookup_dim", "gpu_work", "pattern", "narrow"});
+  check.attributes({"extents", "work", "grain"},
+                   {"in_place", "status", "lookup_dim", "gpu_work", "pattern", "narrow", "least"});
   const auto kernel = check.scope().kernels.find(check.step().kernel);
   if (kernel == check.scope().kernels.end()) return check.fail("no kernel " + in_quotes(check.step().kernel) + " in the plan");
   check.integer("grain", 1, kLargestDim);
@@ -133,6 +134,7 @@ void check_kernel(StepCheck& check) {
   for (size_t i = 0; i < extents.size() && !check.failed(); ++i) check.extent(extents[i], "extents[" + std::to_string(i) + "]");
   for (const char* range : {"work", "gpu_work"})
     if (check.step().attributes.contains(range)) check.extent(check.step().attributes[range], range);
+  if (check.step().attributes.contains("least")) check.integer("least", 1, kLargestDim);
   check_in_place(check);
   check_pattern(check);
   check_status(check);

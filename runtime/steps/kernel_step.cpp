@@ -1,5 +1,6 @@
 #include "runtime/steps/kernel_step.h"
 
+#include "runtime/base/extent_product.h"
 #include "runtime/plan/kernel_lookup.h"
 
 namespace sheaf {
@@ -22,6 +23,17 @@ Result<std::optional<Lookup>> find_lookup(const PrepareRequest& request) {
                                 request.inputs[1].dims[static_cast<size_t>(dim)]});
 }
 
+/// `least`: of the number of elements that the kernel's extents count.
+Result<void> check_count(const PrepareRequest& request) {
+  const auto least = request.step.attributes.find("least");
+  if (least == request.step.attributes.end() || !least->is_number_integer()) return {};
+  int64_t count = 1;
+  for (const int64_t extent : request.extents) count = saturating_multiply(count, extent);
+  if (count >= least->get<int64_t>()) return {};
+  return Error("expected at least " + std::to_string(least->get<int64_t>()) +
+               " values per channel when training, and the whole batch has " + std::to_string(count));
+}
+
 }  // namespace
 
 std::string Lookup::failure(int64_t position, int64_t index) const {
@@ -37,6 +49,7 @@ Result<KernelStep> prepare_kernel_step(const PrepareRequest& request, SameLayout
     return Error("reads " + std::to_string(step.kernel->extents) + " extents; the step gives " +
                  std::to_string(request.extents.size()));
   }
+  SHEAF_TRY(check_count(request));
   SHEAF_ASSIGN(auto lookup, find_lookup(request));
   step.lookup = lookup;
   Prepared& prepared = step.prepared;

@@ -138,6 +138,15 @@ class WithBatchNorm(TrainTest):
         done = self.train("--steps", 1, "--micro-batches", 4, plan=plan, batch=4, devices="cpu:0", data=("x=random:4", "y=random:4"))
         self.assert_refused(done, "more than 1 value per channel", "micro-batch of 1 row")
 
+    def test_statistics_of_the_whole_part(self):
+        """A SyncBatchNorm's replicas share theirs: one row on each of two will do, but not one row in all."""
+        plan = self.compile("""{"sheaf": "1.0", "name": "bn", "inputs": {"x": {"shape": ["batch", 3]}}, "layers": [
+            {"name": "net", "type": "DataParallel", "module": {"type": "SyncBatchNorm", "num_features": 3}}], "training": {"targets": {"y": {"shape": ["batch", 3]}},
+            "loss": {"type": "MSELoss"}, "optimizer": {"type": "SGD"}}}""")
+        options = {"plan": plan, "batch": 4, "data": ("x=random:4", "y=random:4")}
+        must(self.train("--steps", 1, "--micro-batches", 2, **options))
+        self.assert_refused(self.train("--steps", 1, "--micro-batches", 4, **options), "at least 2 values per channel", "the whole batch has 1")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -61,6 +61,11 @@ class EqualBits(TrainTest):
             "training": {"targets": {"y": {"shape": ["batch", 3]}}, "loss": {"type": "MSELoss", "inputs": ["net", "y"]}, "optimizer": {"type": "AdamW", "lr": 0.01}}}))
         self.check_model(model, "cpu:0-2", ("cpu", "cpu:0,cpu:1", "cpu:0-2", "cpu:0-3"))
 
+    def test_statistics_of_the_whole_batch(self):
+        """Of the third batch's two rows each is a shard; without shards, all device lists give one result but for rounding (tests/golden)."""
+        spec = json.loads((MODELS / "digits_cnn.json").read_text().replace("BatchNorm2d", "SyncBatchNorm"))
+        self.check_model(self.write("sync.json", json.dumps(spec)), "cpu:0-2", ("cpu", "cpu:0-2", "cpu:0,cpu:1", "cpu:0-3"))
+
     @long
     def test_attention(self):
         self.check_model("transformer_encoder.json", None, ("cpu:0", "cpu:0-3", "cpu:0-2", "cpu:0,cpu:1"))

@@ -71,6 +71,19 @@ class EqualBits(WorldTest):
                 epoch = [line for line in self.lines() if "eval_accuracy" in line][0]
                 self.assertEqual((epoch["eval_accuracy"], epoch["eval_loss"]), (evaluated["eval_accuracy"], evaluated["eval_loss"]))
 
+    def test_statistics_of_the_whole_batch(self):
+        """A SyncBatchNorm's sums go from rank to rank in the midst of both passes; the last batch has a row for each of two shards."""
+        model = self.write("sync.json", self.model.replace("BatchNorm2d", "SyncBatchNorm"))
+        options = ("--epochs", 1, "--shards", 3, "--seed", 5, *self.outputs())
+        first = None
+        for strategy, lists in (("replicated", ("cpu:0", "cpu:0")), ("data_parallel", ("cpu:0,cpu:1", "cpu:0")), ("sharded", ("cpu:0", "cpu:0", "cpu:0")),
+                                ("fully_sharded", ("cpu:0", "cpu:0,cpu:1"))):
+            plan = self.dir / "sync.plan"
+            must(sheaf("compile", model, "-o", plan, "--strategy", strategy))
+            with self.subTest(strategy=strategy, lists=lists):
+                first = first or self.results(self.train(*options, devices="cpu:0-2", plan=plan, batch=22))
+                self.assertEqual(self.results(self.run_world(lists, *options, plan=plan, batch=22)), first)
+
     @long
     def test_other_models(self):
         for model, more in (("data_parallel_model.json", ()), ("word_language_model.json", ()), ("digits_cnn.json", ("--micro-batches", 2))):

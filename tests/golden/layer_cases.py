@@ -64,6 +64,8 @@ case("local_response_norm_even", "LocalResponseNorm", [B, 5, 6], size=4, alpha=2
 case("local_response_norm_wide", "LocalResponseNorm", [B, 3, 2, 3, 2], size=8, beta=0.5, k=2)
 
 case("sync_batch_norm", "SyncBatchNorm", [B, 6, 4, 3], parallel=False, num_features=6)
+case("sync_batch_norm_parallel", "SyncBatchNorm", [B, 6, 4, 3], num_features=6)
+case("sync_batch_norm_untracked", "SyncBatchNorm", [B, 6, 4], num_features=6, track_running_stats=False)
 
 case("batch_norm1d", "BatchNorm1d", [B, 6], num_features=6)
 case("batch_norm1d_3d", "BatchNorm1d", [B, 6, 4], num_features=6, eps=0.01)

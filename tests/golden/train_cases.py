@@ -115,6 +115,21 @@ case("batch_norm_outside", {"x": [B, 5]}, [parallel("net", linear(5, 4, bias=Fal
                                            parallel("tail", chain(TANH, linear(4, 2)))], [B, 2], "MSELoss", devices=FEW)
 case("sync_batch_norm", {"x": [B, 5]}, [parallel("net", linear(5, 4, bias=False)), named("norm", of("SyncBatchNorm", num_features=4)),
                                         parallel("tail", chain(TANH, linear(4, 2)))], [B, 2], "MSELoss", devices=FEW)
+# Whole statistics on any replicas: one expectation for all lists, with uneven chunks, and with fewer rows than devices.
+case("sync_batch_norm_parallel", {"x": [B, 3, 6, 6]}, [parallel("net", chain(
+    conv(3, 6, 3, padding=1, bias=False), of("SyncBatchNorm", num_features=6), SILU, conv(6, 4, 3, stride=2, bias=False),
+    of("SyncBatchNorm", num_features=4, momentum=0.3, eps=0.01), TANH, FLAT, linear(16, 3)))],
+     ([B], INT), of("CrossEntropyLoss", label_smoothing=0.1), {"type": "SGD", "lr": 0.1, "momentum": 0.9}, batch=11, high=3)
+case("sync_batch_norm_few_rows", {"x": [B, 5]}, [parallel("net", chain(
+    linear(5, 6, bias=False), of("SyncBatchNorm", num_features=6, momentum=None), TANH, linear(6, 4, bias=False),
+    of("SyncBatchNorm", num_features=4, affine=False), SILU, linear(4, 2)))], [B, 2], "MSELoss", batch=3)
+case("sync_batch_norm_in_micro_batches", {"x": [B, 5]}, [parallel("net", chain(
+    linear(5, 6, bias=False), of("SyncBatchNorm", num_features=6), TANH, linear(6, 2)))], [B, 2], "MSELoss", batch=10, devices=FEW, micro=3)
+case("sync_batch_norm_branches", {"x": [B, 3, 5]}, [parallel("net", of("Residual"))], [B, 4, 3], "MSELoss", batch=8, modules={"Residual": {
+    "layers": [named("a", conv(3, 4, 3, "Conv1d", bias=False), "input"), named("norm_a", of("SyncBatchNorm", num_features=4), "a"), named("act", SILU, "norm_a"),
+               named("b", conv(4, 4, 1, "Conv1d", bias=False), "act"), named("norm_b", of("SyncBatchNorm", num_features=4), "b"),
+               named("skip", conv(3, 4, 3, "Conv1d", bias=False), "input"), named("norm_skip", of("SyncBatchNorm", num_features=4, track_running_stats=False), "skip"),
+               named("sum", of("Add"), "norm_b", "norm_skip")]}})
 case("norms", {"x": [B, 6, 4]}, [parallel("net", chain(
     of("LayerNorm", normalized_shape=4), TANH, of("GroupNorm", num_groups=3, num_channels=6), SILU, of("LayerNorm", normalized_shape=[6, 4], eps=0.01),
     linear(4, 3), of("GroupNorm", num_groups=2, num_channels=6, affine=False), of("LayerNorm", normalized_shape=3, bias=False)))],

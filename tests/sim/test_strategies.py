@@ -1,4 +1,5 @@
 """On virtual GPUs, whose kernels run from their PTX, every strategy gives the same bits: a share's update is the whole's."""
+import copy
 import json
 import sys
 import unittest
@@ -25,8 +26,12 @@ class EqualBits(ProgramTest):
                       "--steps", 5, "--seed", 4, "--shards", shards, "--save", out, "--metrics", metrics]))
         return out.read_bytes(), [line["loss"] for line in map(json.loads, metrics.read_text().splitlines()) if "step" in line]
 
-    def check(self, optimizer):
-        model = self.write("model.json", json.dumps({**MODEL, "training": {**MODEL["training"], "optimizer": optimizer}}))
+    def check(self, optimizer, activation=None):
+        """`activation`: what stands for the ReLU."""
+        spec = copy.deepcopy(MODEL)
+        spec["training"]["optimizer"] = optimizer
+        spec["modules"]["Net"]["layers"][1].update(activation or {})
+        model = self.write("model.json", json.dumps(spec))
         plans = {strategy: self.dir / f"{strategy}.plan" for strategy in STRATEGIES}
         for strategy, plan in plans.items():
             must(sheaf("compile", model, "-o", plan, "--strategy", strategy))
@@ -42,6 +47,10 @@ class EqualBits(ProgramTest):
 
     def test_momentum(self):
         self.check({"type": "SGD", "lr": 0.05, "momentum": 0.9})
+
+    def test_statistics_of_the_whole_batch(self):
+        """Both passes wait for sums over all GPUs in their midst."""
+        self.check({"type": "SGD", "lr": 0.05}, {"type": "SyncBatchNorm", "num_features": 13})
 
 
 unittest.main()

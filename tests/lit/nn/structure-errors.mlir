@@ -190,3 +190,64 @@ func.func @unknown(%x: tensor<4xf32>) {
   %0 = nn.relu %x {nn.devise = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+// Only replicas have something to add up.
+func.func @sum_outside(%x: tensor<5xf32>) {
+  // expected-error @+1 {{'nn.sum_over_replicas' op expects parent op 'nn.data_parallel'}}
+  %0 = nn.sum_over_replicas %x : tensor<5xf32>
+  return
+}
+
+// -----
+
+// A chunk has no size that all replicas share.
+func.func @sum_of_chunks(%x: tensor<?x5xf32>) {
+  nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xf32>) -> () {
+  ^bb0(%chunk: tensor<?x5xf32>):
+    %0 = nn.relu %chunk : (tensor<?x5xf32>) -> tensor<?x5xf32>
+    // expected-error @+1 {{adds up values of one shape, but 'tensor<?x5xf32>' has open sizes}}
+    %1 = nn.sum_over_replicas %0 : tensor<?x5xf32>
+  }
+  return
+}
+
+// -----
+
+// What comes from outside is the same for all.
+func.func @sum_of_parameters(%x: tensor<?x5xf32>, %w: tensor<5xf32>) {
+  nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xf32>) -> () {
+  ^bb0(%chunk: tensor<?x5xf32>):
+    // expected-error @+1 {{adds up what its region computes, not what comes from outside}}
+    %0 = nn.sum_over_replicas %w : tensor<5xf32>
+  }
+  return
+}
+
+// -----
+
+// So is a sum.
+func.func @sum_of_a_sum(%x: tensor<?x5xf32>) {
+  nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xf32>) -> () {
+  ^bb0(%chunk: tensor<?x5xf32>):
+    %0 = nn.sum %chunk {dims = array<i64: 0>, keepdim = false} : (tensor<?x5xf32>) -> tensor<5xf32>
+    %1 = nn.sum_over_replicas %0 : tensor<5xf32>
+    // expected-error @+1 {{adds up a sum that is already the same on each replica}}
+    %2 = nn.sum_over_replicas %1 : tensor<5xf32>
+  }
+  return
+}
+
+// -----
+
+// Numbers of other types have no sum with a gradient.
+func.func @sum_of_integers(%x: tensor<?x5xi64>) {
+  nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xi64>) -> () {
+  ^bb0(%chunk: tensor<?x5xi64>):
+    %0 = nn.arg_extremum %chunk {dim = 0 : i64, keepdim = false, minimum = false} : (tensor<?x5xi64>) -> tensor<5xi64>
+    // expected-error @+1 {{adds up numbers of a floating-point type, not 'tensor<5xi64>'}}
+    %1 = nn.sum_over_replicas %0 : tensor<5xi64>
+  }
+  return
+}

@@ -34,6 +34,18 @@ func.func @no_inputs(%w: tensor<2x5xf32>) {
   return
 }
 
+// Replicas add up what each of them computes.
+// CHECK-LABEL: func.func @sum_over_replicas(
+func.func @sum_over_replicas(%x: tensor<?x5xf32>) {
+  nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x5xf32>) -> () {
+  ^bb0(%chunk: tensor<?x5xf32>):
+    %0 = nn.sum %chunk {dims = array<i64: 0>, keepdim = false} : (tensor<?x5xf32>) -> tensor<5xf32>
+  // CHECK: nn.sum_over_replicas %{{.*}} : tensor<5xf32>
+    %1 = nn.sum_over_replicas %0 : tensor<5xf32>
+  }
+  return
+}
+
 // A fused group sees nothing but its arguments.
 // CHECK-LABEL: func.func @fused(
 func.func @fused(%x: tensor<?x5xf32>, %b: tensor<5xf32>) {

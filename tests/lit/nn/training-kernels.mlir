@@ -13,6 +13,8 @@ func.func @sums(%x: tensor<?x4x6xf32>, %row: tensor<4xf32>, %i: tensor<?x3xi64>,
   %3 = nn.broadcast %row like %like {dims = array<i64: 1>} : (tensor<4xf32>, tensor<?x4xi64>) -> tensor<?x4xf32>
   // CHECK: nn.inverse_count %{{.*}} {dims = array<i64: 0, 2>} : (tensor<?x4x6xf32>) -> tensor<f32>
   %4 = nn.inverse_count %x {dims = array<i64: 0, 2>} : (tensor<?x4x6xf32>) -> tensor<f32>
+  // CHECK: nn.inverse_count %{{.*}} {dims = array<i64: 0, 2>, whole} : (tensor<?x4x6xf32>) -> tensor<f32>
+  %7 = nn.inverse_count %x {dims = array<i64: 0, 2>, whole} : (tensor<?x4x6xf32>) -> tensor<f32>
   // CHECK: nn.pad %{{.*}} {begin = 2 : i64, dim = 1 : i64, size = 8 : i64} : (tensor<?x4x6xf32>) -> tensor<?x8x6xf32>
   %5 = nn.pad %x {dim = 1 : i64, begin = 2 : i64, size = 8 : i64} : (tensor<?x4x6xf32>) -> tensor<?x8x6xf32>
   // CHECK: nn.embedding_backward %{{.*}}, %{{.*}} {num_embeddings = 10 : i64, padding_idx = -1 : i64} : (tensor<?x3xi64>, tensor<?x3x6xf32>) -> tensor<10x6xf32>

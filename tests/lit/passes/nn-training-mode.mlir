@@ -206,3 +206,22 @@ func.func @twice(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}, %m: ten
   %y = nn.batch_norm %a mean(%m) var(%v) {eps = 1.0e-5 : f64, nn.momentum = 0.1 : f64} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
   return %y : tensor<?x4xf32>
 }
+
+// A SyncBatchNorm in a parallel region stays marked, and its running variance is of all replicas' elements; outside of regions it is a
+// batch norm like any other.
+// CHECK-LABEL: func.func @synchronized(
+// CHECK: nn.batch_norm_train %{{.+}} {eps = 1.000000e-05 : f64, nn.synchronized}
+// CHECK: nn.inverse_count %{{.+}} {dims = array<i64: 0>, whole}
+// CHECK: nn.batch_norm_train
+// CHECK-NOT: nn.synchronized
+// CHECK: nn.inverse_count %{{.+}} {dims = array<i64: 0>} :
+func.func @synchronized(%x: tensor<?x4xf32> {nn.name = "x", nn.role = "input"}, %m: tensor<4xf32> {nn.name = "a.running_mean", nn.role = "buffer"}, %v: tensor<4xf32> {nn.name = "a.running_var", nn.role = "buffer"},
+                        %n: tensor<4xf32> {nn.name = "b.running_mean", nn.role = "buffer"}, %w: tensor<4xf32> {nn.name = "b.running_var", nn.role = "buffer"}) -> tensor<?x4xf32> {
+  %a = nn.data_parallel "net"(%x) {dim = 0 : i64} : (tensor<?x4xf32>) -> tensor<?x4xf32> {
+  ^bb0(%chunk: tensor<?x4xf32>):
+    %0 = nn.batch_norm %chunk mean(%m) var(%v) {eps = 1.0e-5 : f64, nn.momentum = 0.1 : f64, nn.synchronized} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+    nn.yield %0 : tensor<?x4xf32>
+  }
+  %y = nn.batch_norm %a mean(%n) var(%w) {eps = 1.0e-5 : f64, nn.momentum = 0.1 : f64, nn.synchronized} : (tensor<?x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}

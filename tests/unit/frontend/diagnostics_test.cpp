@@ -129,11 +129,6 @@ TEST(Diagnostics, DataParallel) {
        "",
        {"5:83: a DataParallel is inside DataParallel 'p': a replica has one device, so there is nothing "
         "to split over"}});
-  check({{R"({"name": "p", "type": "DataParallel", "module": {"type": "SyncBatchNorm", "num_features": 4}})"},
-         "",
-         {"5:49: SyncBatchNorm 'module' is inside DataParallel 'p': it needs the statistics of the whole batch, but a replica "
-          "has only its own chunk and exchanges nothing while it runs; use BatchNorm1d, BatchNorm2d or BatchNorm3d, or take "
-          "the layer out of the DataParallel"}});
   check({{R"({"name": "p", "type": "DataParallel", "device_ids": [1, 0], "module": {"type": "Identity", "device": "cuda:0"}})"},
          "",
          {"5:102: layer 'module' is placed on 'cuda:0', but DataParallel 'p' around it keeps its parameters on "

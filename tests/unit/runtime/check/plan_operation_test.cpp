@@ -189,6 +189,8 @@ TEST(PlanOperations, Kernel) {
   EXPECT_EQ(problem(with("gpu_work", "5*batch")), "");
   refuse_step(with("gpu_work", "rows"), "unknown symbol 'rows'");
   refuse_step(with("grain", 0), "'grain'");
+  EXPECT_EQ(problem(with("least", 2)), "");
+  refuse_step(with("least", 0), "'least'");
   // Text: nlohmann's constructors read nested braces in more than one way.
   EXPECT_EQ(problem(with("in_place", Json::parse("[[0,0]]"))), "");
   for (const char* bad : {"[[0,1]]", "[[1,0]]", "[[2,0]]", "[[0,0],[0,0]]", "[0,0]", "[[0]]", "[[-1,0]]", "\"x\"", "[[0,2]]"})
