@@ -31,6 +31,17 @@ class NormTwice(nn.Module):
         return self.norm(self.b(F.silu(self.norm(self.a(x)))))
 
 
+class Synchronized(nn.Module):
+    """Without a process group PyTorch's takes the statistics of what it is given: of the whole batch, next to sheaf's replicas."""
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv1d(3, 4, 2), nn.SyncBatchNorm(4)
+        self.skip, self.last = nn.Conv1d(3, 4, 2, bias=False), nn.SyncBatchNorm(4, affine=False, track_running_stats=False)
+
+    def forward(self, x):
+        return F.silu(self.norm(self.conv(x)) + self.last(self.skip(x)))
+
+
 class Several(nn.Module):
     def __init__(self):
         super().__init__()
@@ -104,6 +115,7 @@ MODULES = {
     "batch_norm": (lambda: nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.Tanh()), rows(6)),
     "norm_twice": (NormTwice, rows(6)),
     "residual": (Residual, rows(3, 8, 8)),
+    "synchronized": (Synchronized, rows(3, 6)),
     "pools": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.Conv2d(4, 4, 2), nn.AvgPool2d(2), nn.Flatten()), rows(3, 10, 10)),
     "generator": (lambda: nn.Sequential(nn.ConvTranspose2d(6, 8, 4, 1, 0, bias=False), nn.BatchNorm2d(8), nn.ELU(), nn.ConvTranspose2d(8, 3, 4, 2, 1), nn.Tanh()),
                   rows(6, 1, 1)),
@@ -176,7 +188,7 @@ def test_gradients_are_pytorchs(name):
     scales = [torch.randn(64), torch.randn(64), torch.randn(64)]
     for rows in (6, 5):
         compare(parallel, module, inputs(rows), scales)
-    if name in NORMS:
+    if name in (*NORMS, "synchronized"):
         module.eval()
         parallel.eval()
         compare(parallel, module, inputs(4), scales)

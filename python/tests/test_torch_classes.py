@@ -55,7 +55,7 @@ def test_modules_become_their_layers(training, runner):
     torch.manual_seed(0)
     module, x = Mixed().train(training), torch.randn(5, 3, 9, 8)
     file = sheaf.from_torch(module, (x[:2],))
-    assert {"RReLU", "FeatureAlphaDropout", "AdaptiveMaxPool2d", "AdaptiveMaxPool1d", "Bilinear", "BatchNorm2d"} <= set(types_in(file.json)), file.json
+    assert {"RReLU", "FeatureAlphaDropout", "AdaptiveMaxPool2d", "AdaptiveMaxPool1d", "Bilinear", "SyncBatchNorm"} <= set(types_in(file.json)), file.json
     assert set(file.weights) == {name for name in module.state_dict() if not name.endswith("num_batches_tracked")}
     wanted = module.eval()(x).detach()
     for devices in ("cpu", "cpu:0-1"):

@@ -32,6 +32,13 @@ def stack_of(node):
     return tuple((key, entry[0]) for key, entry in stack.items() if not key.startswith("_empty") and entry[0])
 
 
+def class_around(node):
+    """The name of the class whose forward contains a node; "" if that isn't recorded."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    kind = stack[-1][1] if stack else ""
+    return (kind if isinstance(kind, str) else kind.__qualname__).rpartition(".")[2]
+
+
 @dataclass(eq=False)
 class Call:
     """A call of an operator. Arguments are found by the names in the operator's schema; nodes represent values."""

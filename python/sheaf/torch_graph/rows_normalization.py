@@ -1,4 +1,5 @@
 """Normalisations."""
+from .graph import class_around
 from .rows import row
 from .value import Constant
 
@@ -37,10 +38,12 @@ def batch_norm(a, w):
     parameters = {**_affine(a), "running_mean": a["running_mean"], "running_var": a["running_var"]}
     arguments = {"num_features": x.shape[1].fixed, "eps": a["eps"], "momentum": a["momentum"], "affine": a["weight"] is not None,
                  "track_running_stats": tracked}
-    layer = w.typed(f"BatchNorm{max(x.rank - 2, 1)}d", [x], parameters, **arguments)
+    # Without a process group PyTorch's SyncBatchNorm calls what BatchNorm does: its class tells what is meant.
+    kind = "SyncBatchNorm" if class_around(w.call.node) == "SyncBatchNorm" else f"BatchNorm{max(x.rank - 2, 1)}d"
+    layer = w.typed(kind, [x], parameters, **arguments)
     if layer is None:
         statistics = {name: parameters[name] for name in ("running_mean", "running_var")}
-        layer = w.typed(f"BatchNorm{max(x.rank - 2, 1)}d", [x], statistics, **{**arguments, "affine": False})
+        layer = w.typed(kind, [x], statistics, **{**arguments, "affine": False})
         if layer is None:
             raise w.refuse("has statistics that are computed", "a batch norm's statistics must be those of its module")
         return _times_and_plus(w, layer, *(_per_channel(w, p, x.rank) for p in (a["weight"], a["bias"])))
