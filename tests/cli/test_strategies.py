@@ -129,6 +129,22 @@ class Strategies(TrainTest):
         text = must(sheaf("explain", self.replicated, "--op", "all_reduce", *where)).out
         self.assertIn("each replica keeps the parameter", text)
 
+    def test_they_know_the_sums_of_a_synchronised_norm(self):
+        """Two in each pass, of four numbers: from one of two replicas to the other and back."""
+        model = self.write("sync.json", self.model.replace("BatchNorm2d", "SyncBatchNorm"))
+        plan = self.compile(model.read_text())
+        where = ("--program", "train", "--devices", "cpu:0,cpu:1", "--batch", 9)
+        graph = json.loads(must(sheaf("dump", plan, "--format", "json", *where)).out)
+        sums = [node for node in graph["nodes"] if node["op"] == "all_reduce"]
+        self.assertEqual([(node["layer"], node["bytes_moved"]) for node in sums], [("net.module.bn", 2 * 4 * 4)] * 4)
+        steps = json.loads(plan.read_text())["programs"]["train"]["steps"]
+        self.assertEqual([step.get("phase", "forward") for step in steps if step["op"] == "all_reduce"], ["forward", "forward", "backward", "backward"])
+        self.assertTrue(all("'net.module.bn' needs a sum over the whole batch" in node["reason"] for node in sums[:2]))
+        self.assertTrue(all("all replicas use the sum that 'net.module.bn' takes" in node["reason"] for node in sums[2:]))
+        told = json.loads(must(sheaf("estimate", plan, "--devices", "cpu:0,cpu:1", "--batch", 9, "--json")).out)
+        self.assertEqual([node["bytes_moved"] for node in told["movements"] if node["op"] == "all_reduce"], [32] * 4)
+        self.assertIn("needs a sum over the whole batch", must(sheaf("explain", plan, "--op", "all_reduce", *where)).out)
+
     def test_they_know_shares(self):
         where = ("--program", "train", "--devices", "cpu:0-2", "--batch", 9)
         for strategy, gathers in (("sharded", 6), ("fully_sharded", 3 + 2)):
