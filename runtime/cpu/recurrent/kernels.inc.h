@@ -13,29 +13,36 @@ using winograd::Vector;
 
 typedef int32_t Integers __attribute__((vector_size(lanes * sizeof(int32_t))));
 
+SHEAF_INLINE Vector all(float x) { return x - Vector{}; }
+
 /// x, not below `least` nor above `most`; NaN stays.
 SHEAF_INLINE Vector within(Vector x, float least, float most) {
-  const Vector low = Vector{} + least, high = Vector{} + most;
+  const Vector low = all(least), high = all(most);
   x = x < low ? low : x;
   return x > high ? high : x;
 }
 
+/// a · b + c in one rounding. Left to the compiler, which sums become one would depend on how many rows are computed at once, and
+/// the bits with it: nothing else here is a product that is added to.
+SHEAF_INLINE Vector multiply_add(Vector a, Vector b, Vector c) { return __builtin_elementwise_fma(a, b, c); }
+
 /// A polynomial, the coefficient of the highest power first.
 template <int count>
 SHEAF_INLINE Vector polynomial(Vector x, const float (&coefficients)[count]) {
-  Vector sum = Vector{} + coefficients[0];
-  for (int i = 1; i < count; ++i) sum = sum * x + coefficients[i];
+  Vector sum = all(coefficients[0]);
+  for (int i = 1; i < count; ++i) sum = multiply_add(sum, x, all(coefficients[i]));
   return sum;
 }
 
 /// 1 + e^-x, whose inverse is the logistic function; finite. 2ⁿ · e^f with |f| at most ½ ln 2, e^f by Cephes' polynomial (expf).
 SHEAF_INLINE Vector one_and_exp_of_minus(Vector x) {
   constexpr float to_integer = 0x1.8p23f;  // added, it leaves no bits behind the point
-  const Vector minus = within(-x, -87.3f, 88.f), shifted = minus * 1.44269504f + to_integer, n = shifted - to_integer;
-  const Vector f = minus - n * 0.693359375f + n * 2.12194440e-4f;
+  const Vector minus = within(-x, -87.3f, 88.f), shifted = multiply_add(minus, all(1.44269504f), all(to_integer));
+  const Vector n = shifted - to_integer;
+  const Vector f = multiply_add(n, all(2.12194440e-4f), multiply_add(n, all(-0.693359375f), minus));
   constexpr float coefficients[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f,
                                     4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f};
-  const Vector y = polynomial(f, coefficients) * f * f + f + 1.f;
+  const Vector y = multiply_add(polynomial(f, coefficients) * f, f, f) + 1.f;
   return 1.f + reinterpret_cast<Vector>(reinterpret_cast<Integers>(y) + (reinterpret_cast<Integers>(shifted) << 23));
 }
 
@@ -95,7 +102,10 @@ SHEAF_INLINE void add(const Input& input, int64_t row, int64_t panel, int64_t ne
     for (int gate = 0; gate < Cell::gates; ++gate) along[gate] = F32::load(weight + gate * lanes);
 #pragma clang loop unroll(full)
     for (int i = 0; i < rows; ++i)
-      for (int gate = 0; gate < Cell::gates; ++gate) own[i][Cell::sum_of(by_state, gate)] += from[i * input.row] * along[gate];
+      for (int gate = 0; gate < Cell::gates; ++gate) {
+        Vector& sum = own[i][Cell::sum_of(by_state, gate)];
+        sum = multiply_add(all(from[i * input.row]), along[gate], sum);
+      }
   }
 }
 
