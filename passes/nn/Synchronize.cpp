@@ -19,17 +19,13 @@ class SynchronizedNorm {
   explicit SynchronizedNorm(nn::BatchNormTrainOp op) : op_(op), with_(op), f32_(with_.builder.getF32Type()) {
     type_ = RankedTensorType::get(type_of(op.getX()).getShape(), f32_);
     statistic_ = RankedTensorType::get({type_.getDimSize(1)}, f32_);
-    for (int64_t dim : llvm::seq<int64_t>(type_.getRank()))
-      if (dim != 1) dims_.push_back(dim);
   }
 
   void build() {
-    mlir::Value x = cast_to(op_.getX(), f32_);
+    mlir::Value x = with_.cast_to(op_.getX(), f32_);
     // A whole batch's count depends on sizes alone, so nothing has to be sent for it.
-    mlir::Value inverse = with_
-                              .make<nn::InverseCountOp>(with_.scalar(), x, with_.builder.getDenseI64ArrayAttr(dims_),
-                                                        /*whole=*/true)
-                              ->getResult(0);
+    const auto dims = with_.builder.getDenseI64ArrayAttr(dims_but_channels(type_.getRank()));
+    mlir::Value inverse = with_.make<nn::InverseCountOp>(with_.scalar(), x, dims, /*whole=*/true)->getResult(0);
     mlir::Value mean = make<nn::MulOp>(statistic_, sum_of_all(x), inverse);
     mlir::Value deviation = make<nn::SubOp>(type_, x, along_channels(mean, x));
     // A second pass over x: the difference of two large sums would lose a small variance's digits.
@@ -38,7 +34,7 @@ class SynchronizedNorm {
     if (op_.getWeight()) scale = make<nn::MulOp>(statistic_, scale, op_.getWeight());
     mlir::Value y = make<nn::MulOp>(type_, deviation, along_channels(scale, deviation));
     if (op_.getBias()) y = make<nn::AddOp>(type_, y, along_channels(op_.getBias(), deviation));
-    op_.getY().replaceAllUsesWith(cast_to(y, type_of(op_.getY()).getElementType()));
+    op_.getY().replaceAllUsesWith(with_.cast_to(y, type_of(op_.getY()).getElementType()));
     op_.getMean().replaceAllUsesWith(mean);
     op_.getVar().replaceAllUsesWith(var);
     op_.erase();
@@ -48,13 +44,6 @@ class SynchronizedNorm {
   template <typename Op, typename... Args>
   mlir::Value make(mlir::Type type, Args&&... args) {
     return with_.make<Op>(type, std::forward<Args>(args)...)->getResult(0);
-  }
-
-  mlir::Value cast_to(mlir::Value value, mlir::Type element) {
-    RankedTensorType type = type_of(value);
-    if (type.getElementType() == element) return value;
-    return make<nn::CastOp>(RankedTensorType::get(type.getShape(), element), value,
-                            with_.builder.getStringAttr(nn::dtype_name(element)));
   }
 
   mlir::Value along_channels(mlir::Value statistic, mlir::Value like) {
@@ -77,7 +66,6 @@ class SynchronizedNorm {
   Replacement with_;
   mlir::Type f32_;
   RankedTensorType type_, statistic_;  ///< of x, and of a number for each channel, both in f32
-  SmallVector<int64_t> dims_;          ///< all but the channels'
 };
 
 struct NnSynchronize : impl::NnSynchronizeBase<NnSynchronize> {

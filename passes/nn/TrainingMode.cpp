@@ -90,9 +90,7 @@ class TrainingMode {
       assign(with, batches, count);
     }
     auto momentum = op->getAttrOfType<FloatAttr>(nn::kMomentum);
-    SmallVector<int64_t> dims;
-    for (int64_t i : llvm::seq<int64_t>(type_of(op.getX()).getRank()))
-      if (i != 1) dims.push_back(i);
+    const auto dims = dims_but_channels(type_of(op.getX()).getRank());
     mlir::Value inverse =
         with.make<nn::InverseCountOp>(with.scalar(), op.getX(), with.builder.getDenseI64ArrayAttr(dims), whole)->getResult(0);
     auto average = [&](mlir::Value running, mlir::Value batch, mlir::Value inverse_count) {

@@ -71,16 +71,15 @@ class Function:
 
     def takes(self, inputs):
         """Whether the module's input tensors have sizes that the function was compiled for; their types and ranks fit."""
-        given = [(inputs[t], value) for t, value in zip(self.tensors, self.function.inputs) if isinstance(t, int)]
-        numbers = {}
-        fit = all(numbers.setdefault(size, found) == found if isinstance(size, str) else size == found
-                  for tensor, value in given for size, found in zip(value.shape, tensor.shape))
+        tensors = self.given(inputs)
+        numbers = self._numbers(tensors)
+        fit = all(tuple(tensor.shape) == _sizes(value, numbers) for tensor, value in zip(tensors, self.function.inputs))
         return fit and all(largest is None or 1 <= numbers[name] <= largest for name, largest in self.function.lengths.items())
 
     def dense(self, tensors):
         """(the tensors as they are read, the number that each of sizes_at is). Copies only tensors that aren't dense. Raises Error for
         one that doesn't fit."""
-        sizes = {name: tensors[at].shape[dim] for name, (at, dim) in self.sizes_at.items()}
+        sizes = self._numbers(tensors)
         found = []
         for i, (tensor, value) in enumerate(zip(tensors, self.function.inputs)):
             tensor = tensor if tensor.is_contiguous() else tensor.contiguous()
@@ -90,6 +89,9 @@ class Function:
                 self._checked[i] = seen
             found.append(tensor)
         return found, tuple(sizes.items())
+
+    def _numbers(self, tensors):
+        return {name: tensors[at].shape[dim] for name, (at, dim) in self.sizes_at.items()}
 
     def randomness(self):
         """Seeds for dropout, from PyTorch's generator."""
@@ -145,8 +147,12 @@ def _tensor(module, name):
     return getattr(module.get_submodule(path), own)
 
 
+def _sizes(value, numbers):
+    return tuple(numbers.get(size, size) for size in value.shape)
+
+
 def _check(tensor, value, numbers):
-    sizes = tuple(numbers.get(size, size) for size in value.shape)
+    sizes = _sizes(value, numbers)
     if tensor.device.type != "cpu":
         raise Error(f"'{value.name}' is on {tensor.device}; inputs and parameters are in host memory, whatever the devices")
     if str(tensor.dtype) != f"torch.{value.dtype}" or tuple(tensor.shape) != sizes:

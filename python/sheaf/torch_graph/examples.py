@@ -10,14 +10,19 @@ from .extent import BATCH
 from .lengths import named
 
 
+def unwrapped(module):
+    """A module without the DataParallels around it: they do nothing of their own, and their forward takes anything."""
+    while isinstance(module, torch.nn.DataParallel):
+        module = module.module
+    return module
+
+
 class Examples:
     """`arguments` and `keywords` as the module takes them. `batch_dim` is a dimension, or {argument's name: dimension
     or None}; `lengths` is {argument's name: {dimension: a name or a torch.export.Dim}}."""
 
     def __init__(self, module, arguments, keywords, batch_dim, lengths=None):
-        inner = module
-        while isinstance(inner, torch.nn.DataParallel):  # whose own forward takes anything
-            inner = inner.module
+        inner = unwrapped(module)
         signature = inspect.signature(module.forward)
         try:
             by_name = inspect.signature(inner.forward).bind(*arguments, **keywords).arguments

@@ -14,6 +14,7 @@ from torch.utils import _pytree
 from ..error import Diagnostic, Error
 from .attention_call import as_one_call
 from .checkpoint_call import checkpoints_pass_through
+from .examples import unwrapped
 from .experts import experts_by_row
 from .recurrent_call import recurrent_as_one_call
 
@@ -81,11 +82,8 @@ def _outputs_without_objects(module, notes):
 
 
 def in_training(module):
-    """Whether a module is in training mode. A DataParallel does nothing of its own: what counts is the module in it, so one that is put
-    into evaluation mode and wrapped then is in evaluation mode."""
-    while isinstance(module, torch.nn.DataParallel):
-        module = module.module
-    return module.training
+    """Whether a module is in training mode: one that is put into evaluation mode and wrapped in a DataParallel then is in evaluation mode."""
+    return unwrapped(module).training
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 #include "runtime/cpu/ops/activation.h"
 #include "runtime/cpu/ops/candidate.h"
 #include "runtime/cpu/ops/choice.h"
+#include "runtime/cpu/ops/linear_cost.h"
 #include "runtime/cpu/ops/residual.h"
 
 namespace sheaf {
@@ -47,11 +48,9 @@ struct LinearSizes {
   int64_t rows, in, out;
 };
 
-/// What both ways by oneDNN have in common. `weight` and `weight_plain`: as the primitive wants it and as PyTorch has it, in the primitive's
-/// dims; `bias`: likewise.
+/// What both ways by oneDNN have in common. `weight`: as the primitive wants it.
 template <typename Primitive, typename PrimitiveDesc>
-Prepared finish_linear(const Operation& operation, const LinearSizes& s, const PrimitiveDesc& pd, TensorSpec weight,
-                       const DnnlDesc& bias, const char* why) {
+Prepared finish_linear(const Operation& operation, const PrimitiveDesc& pd, TensorSpec weight, const char* why) {
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("weight"))] = std::move(weight);
   take_library(operation, pd, prepared, why);
@@ -63,7 +62,7 @@ Prepared finish_linear(const Operation& operation, const LinearSizes& s, const P
       .argument(DNNL_ARG_WEIGHTS, pd.weights_desc(), operation.input_buffer("weight"))
       .argument(DNNL_ARG_DST, y, operation.output_buffer())
       .argument(DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratch.take(pd.scratchpad_desc().get_size()));
-  if (operation.has("bias")) call.argument(DNNL_ARG_BIAS, bias, operation.input_buffer("bias"));
+  if (operation.has("bias")) call.argument(DNNL_ARG_BIAS, pd.bias_desc(), operation.input_buffer("bias"));
   prepared.scratch_bytes = scratch.bytes();
   prepared.executable =
       std::make_unique<ResidualExecutable>(std::move(residual), one_call(std::move(call)), operation.request.threads);
@@ -86,7 +85,7 @@ Prepared prepare_linear_by_inner_product(const Operation& operation, const Linea
                                   constant ? any_desc(weight, type) : plain, bias, plain_desc({s.rows, s.out}, type)),
       linear_attributes(operation), dnnl_engine());
   return finish_linear<inner_product_forward>(
-      operation, s, pd, dnnl_tensor(weight, pd.weights_desc(), plain, "oi"), bias,
+      operation, pd, dnnl_tensor(weight, pd.weights_desc(), plain, "oi"),
       constant ? "the weight stands still, so oneDNN chooses its format and it is reordered once"
                : "the weight changes with each step, so it stays as it is");
 }
@@ -97,13 +96,12 @@ Prepared prepare_linear_by_matmul(const Operation& operation, const LinearSizes&
       bias = operation.has("bias") ? plain_desc({1, s.out}) : DnnlDesc();
   const dnnl::matmul::desc product(plain_desc({s.rows, s.in}, type), transposed, bias, plain_desc({s.rows, s.out}, type));
   const dnnl::matmul::primitive_desc pd(product, linear_attributes(operation), dnnl_engine());
-  return finish_linear<dnnl::matmul>(operation, s, pd, plain_tensor(operation.dtype(), {s.out, s.in}), bias,
+  return finish_linear<dnnl::matmul>(operation, pd, plain_tensor(operation.dtype(), {s.out, s.in}),
                                      "a matrix product with the weight as it is, which changes with each step");
 }
 
 double linear_inner_product_seconds(const Operation& operation, const LinearSizes& s) {
-  constexpr double kRate = 120e9;  ///< a thread's
-  return 2 * double(s.rows) * double(s.in) * double(s.out) / kRate / operation.request.threads;
+  return inner_product_seconds(operation, s.rows, s.in, s.out);
 }
 
 // An inner product packs a weight that changes as it goes, which few rows don't repay. GFLOP/s of one thread of a Zen 4, inner product and

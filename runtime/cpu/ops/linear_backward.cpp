@@ -4,6 +4,7 @@
 #include "runtime/cpu/ops/candidate.h"
 #include "runtime/cpu/ops/choice.h"
 #include "runtime/cpu/ops/column_sums.h"
+#include "runtime/cpu/ops/linear_cost.h"
 #include "runtime/cpu/ops/stages.h"
 
 namespace sheaf {
@@ -104,14 +105,12 @@ Prepared prepare_data_by_inner_product(const Operation& operation, const Sizes& 
 //
 //   1024       2048       3072       4096       6144
 //   123, 125   112, 136   57, 120    118, 123   74, 142
-constexpr double kDataRate = 120e9;  ///< a thread's
-
-double inner_product_data_seconds(const Operation& operation, const Sizes& s) {
-  return 2 * double(s.rows) * double(s.out) * double(s.in) / kDataRate / operation.request.threads;
+double inner_product_gradient_seconds(const Operation& operation, const Sizes& s) {
+  return inner_product_seconds(operation, s.rows, s.in, s.out);
 }
 double matmul_data_seconds(const Operation& operation, const Sizes& s) {
   constexpr double kWide = 1024, kSlower = 1. / 4096;
-  return inner_product_data_seconds(operation, s) * (.98 + kSlower * std::max(0., double(s.in) - kWide));
+  return inner_product_gradient_seconds(operation, s) * (.98 + kSlower * std::max(0., double(s.in) - kWide));
 }
 
 constexpr const char* kPlainGradient = "the gradient is left plain, as the weight it is added to is";
@@ -167,13 +166,10 @@ Prepared prepare_weight_by_matmul(const Operation& operation, const Sizes& s) {
 //
 //   128, 1024 → 1024   128, 784 → 784   512, 256 → 1024   512, 1024 → 1024   3136, 192 → 768   12544, 384 → 96
 //   1.67, 1.36         0.73, 0.77       1.76, 1.56        6.36, 5.59         5.44, 6.53        8.75, 9.20
-double inner_product_weight_seconds(const Operation& operation, const Sizes& s) {
-  return inner_product_data_seconds(operation, s);
-}
 double matmul_weight_seconds(const Operation& operation, const Sizes& s) {
   constexpr int64_t kFewRows = 512, kLargeWeight = 1 << 18;
   const bool gains = s.rows <= kFewRows && s.in * s.out >= kLargeWeight;
-  return inner_product_weight_seconds(operation, s) * (gains ? .97 : 1.1);
+  return inner_product_gradient_seconds(operation, s) * (gains ? .97 : 1.1);
 }
 
 }  // namespace
@@ -199,7 +195,7 @@ Prepared prepare_linear_backward_data(const Operation& operation) {
   static constexpr Candidate<Sizes> candidates[] = {
       {"matmul", [](const Operation&, const Sizes&) { return true; }, matmul_data_seconds, prepare_data_by_matmul},
       {"inner_product", [](const Operation& of, const Sizes&) { return of.dtype() == DType::float32; },
-       inner_product_data_seconds, prepare_data_by_inner_product},
+       inner_product_gradient_seconds, prepare_data_by_inner_product},
   };
   return prepare_one_of<Sizes>(candidates, operation, s);
 }
@@ -227,7 +223,7 @@ Prepared prepare_linear_backward_weight(const Operation& operation) {
     return prepared;
   }
   static constexpr Candidate<Sizes> candidates[] = {
-      {"inner_product", [](const Operation&, const Sizes&) { return true; }, inner_product_weight_seconds,
+      {"inner_product", [](const Operation&, const Sizes&) { return true; }, inner_product_gradient_seconds,
        prepare_weight_by_inner_product},
       {"matmul", [](const Operation& of, const Sizes&) { return of.dtype() == DType::float32; }, matmul_weight_seconds,
        prepare_weight_by_matmul},

@@ -31,7 +31,7 @@ struct KernelTable {
   void (*gru)(const Step& step);   ///< gates z, r, n
 };
 
-/// The best table for this many hidden units that the CPU can run (as oneDNN sees it: DNNL_MAX_CPU_ISA can hide instructions); null: none.
+/// The best table for this many hidden units (table_for); null: none.
 const KernelTable* kernels_of(int64_t hidden);
 
 namespace v4 {
