@@ -117,7 +117,11 @@ std::string manual_page() {
          ".TP\n2\nthe command line is at fault\n.PP\nA failed command leaves no output file behind.\n"
          ".SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nnot empty: no colours, on a terminal too\n"
          ".TP\n\\fBFORCE_COLOR\\fR\nneither empty nor 0: colours where the output is no terminal, too\n"
-         ".SH FILES\nA plan contains machine code: run only plans you trust, as with any shared library.\n";
+         ".TP\n\\fBSHEAF_CACHE\\fR\nthe folder of what is kept, instead of the default below\n"
+         ".SH FILES\nA plan contains machine code: run only plans you trust, as with any shared library.\n"
+         ".TP\n$XDG_CACHE_HOME/sheaf, else ~/.cache/sheaf\nwhat sheaf can make again: machine code of kernels and GPUs' "
+         "libraries' plans, up to\n"
+         "512 MiB each, and measurements of implementations. Delete it whenever you like.\n";
 }
 
 }  // namespace sheaf

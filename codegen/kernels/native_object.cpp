@@ -1,6 +1,6 @@
 #include "codegen/kernels/native_object.h"
 
-#include "codegen/kernels/llvm_code.h"
+#include "codegen/kernels/kept_code.h"
 
 #include <system_error>
 #include <thread>
@@ -15,8 +15,7 @@ struct Level {
 constexpr Level levels[] = {{"x86-64-v3", "256"}, {"x86-64-v4", "512"}};  // v4 would default to 256
 
 Result<std::string> compile_level(llvm::MemoryBufferRef bitcode, const Level& level) {
-  return generate_code(bitcode,
-                       {"x86_64-unknown-linux-gnu", level.name, "", level.vector_width, llvm::CodeGenFileType::ObjectFile});
+  return code_of(bitcode, {"x86_64-unknown-linux-gnu", level.name, "", level.vector_width, llvm::CodeGenFileType::ObjectFile});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "codegen/kernels/ptx_text.h"
 
-#include "codegen/kernels/llvm_code.h"
+#include "codegen/kernels/kept_code.h"
 
 #include <system_error>
 
@@ -10,8 +10,8 @@ PtxText::PtxText(mlir::ModuleOp module) : bitcode_(bitcode_of(module)) {
   if (!bitcode_) return;
   const auto compile = [this] {
     // PTX 7.0 is the first version that knows sm_80.
-    text_ = generate_code(llvm::MemoryBufferRef(*bitcode_, "kernels"),
-                          {"nvptx64-nvidia-cuda", "sm_80", "+ptx70", "", llvm::CodeGenFileType::AssemblyFile});
+    text_ = code_of(llvm::MemoryBufferRef(*bitcode_, "kernels"),
+                    {"nvptx64-nvidia-cuda", "sm_80", "+ptx70", "", llvm::CodeGenFileType::AssemblyFile});
   };
   try {
     thread_ = std::thread(compile);

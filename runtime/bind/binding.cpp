@@ -6,7 +6,7 @@
 #include "runtime/bind/tune.h"
 #include "runtime/machine/thread_pool.h"
 #include "runtime/machine/tick_clock.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 #include "runtime/world/facts.h"
 #include "sheaf/trace.h"
 

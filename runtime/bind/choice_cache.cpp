@@ -3,7 +3,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/version.h"
 #include "runtime/plan/plan.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 
 #include <cmath>
 #include <filesystem>

@@ -2,7 +2,7 @@
 
 #include "runtime/base/cache_folder.h"
 #include "runtime/bind/candidate_search.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 
 #include <atomic>
 #include <cstdio>

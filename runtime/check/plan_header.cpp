@@ -3,7 +3,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/check/lengths.h"
 #include "runtime/plan/serialize.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 #include "runtime/plan/strategy.h"
 
 #include <charconv>

@@ -3,7 +3,7 @@
 #include "runtime/plan/base64.h"
 #include "runtime/plan/kernel_signature.h"
 #include "runtime/plan/names.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 
 #include <algorithm>
 #include <iterator>

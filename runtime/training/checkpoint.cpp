@@ -2,7 +2,7 @@
 
 #include "runtime/base/joined.h"
 #include "runtime/plan/serialize.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 #include "runtime/training/checkpoint_json.h"
 
 namespace sheaf {

@@ -26,6 +26,7 @@ class FaultTest(TrainTest):
         super().setUp()
         self.out = self.path("out")
         self.out.mkdir()
+        self.cache = self.path("cache")  # the first run of a command keeps its kernels there, the others find them
 
     def verbs(self):
         """Name → command, whose outputs go to the folder self.out. Commands do the same each time."""
@@ -48,7 +49,7 @@ class FaultTest(TrainTest):
         command doesn't come so far."""
         report = self.path("report")
         report.unlink(missing_ok=True)
-        settings = {"OMP_NUM_THREADS": 1, "LD_PRELOAD": LIBRARY, "FAILING_REPORT": report, **fault}
+        settings = {"OMP_NUM_THREADS": 1, "SHEAF_CACHE": self.cache, "LD_PRELOAD": LIBRARY, "FAILING_REPORT": report, **fault}
         done = execute(["env", *(f"{name}={value}" for name, value in settings.items()), *command], cwd=self.shared)
         return done, report.read_text() if report.exists() else None
 

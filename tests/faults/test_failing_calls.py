@@ -76,6 +76,22 @@ class FailingCalls(FaultTest):
         output.write_bytes(old)
         self.each(command, check)
 
+    def test_kernels_are_kept_whole_or_not(self):
+        """A compilation that can't keep its kernels is as good, and so is the next one."""
+        command = self.verbs()["compile"]
+        must(self.with_fault(command)[0])
+        whole = self.content()
+        rest = self.outputs_are_whole_or_not_there(whole)
+        def check(done):
+            rest(done)
+            must(self.with_fault(command)[0])
+            self.assertEqual(self.content(), whole, str(done))
+            self.clear()
+            shutil.rmtree(self.cache)
+        self.clear()
+        shutil.rmtree(self.cache)
+        self.each(command, check, step=2)
+
     def test_checkpoints(self):
         def command(folder, *more):
             return self.command("--steps", 8, "--seed", 5, "--checkpoint", folder / "c", "--checkpoint-every", 3, "--save", folder / "w", "--metrics", folder / "m", *more, devices="cpu:0")

@@ -6,7 +6,7 @@
 #include "runtime/data/idx.h"
 #include "runtime/data/npy.h"
 #include "runtime/data/safetensors.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 #include "runtime/training/checkpoint.h"
 
 #include <nlohmann/json.hpp>

@@ -4,7 +4,7 @@
 #include "runtime/bind/binding.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/plan/serialize.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 #include "tools/train/display.h"
 
 #include <cmath>

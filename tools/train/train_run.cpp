@@ -6,7 +6,7 @@
 #include "runtime/device/device_set.h"
 #include "runtime/machine/isa.h"
 #include "runtime/plan/serialize.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 #include "runtime/session/open_devices.h"
 #include "runtime/training/plateau.h"
 #include "tools/cli/execution_options.h"

@@ -2,7 +2,7 @@
 #define CUDNN_FRONTEND_SKIP_JSON_LIB  // graphs as JSON double the compile time of this file, and nothing uses them
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #include "runtime/cuda/vendor/cudnn_frontend_plan.h"
-#include "runtime/cuda/kept_files.h"
+#include "runtime/cuda/kept.h"
 #include "runtime/plan/plan.h"
 #include "runtime/cuda/vendor/shared_library.h"
 
@@ -61,7 +61,7 @@ void keep_for_later(const std::string& key, const FrontendPlan& plan) {
                      {"left_out", kept.left_out},
                      {"candidates", kept.candidates},
                      {"plan", kept.plan}};
-  KeptFiles::of_user().keep(key, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  keep(key, json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 Result<void> load() {
@@ -195,7 +195,7 @@ Result<std::shared_ptr<CudnnPlan>> Cudnn::make(const CudnnGraph& graph, const En
 }
 
 Result<std::shared_ptr<CudnnPlan>> Cudnn::load_kept(const CudnnGraph& graph, const std::string& key) {
-  const auto text = KeptFiles::of_user().find(key);
+  const auto text = kept_files().find(key);
   const Error unusable("there is no such plan");
   if (!text) return unusable;
   const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);

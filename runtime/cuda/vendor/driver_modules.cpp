@@ -1,5 +1,5 @@
-// NVIDIA's driver: modules. PTX is compiled for the GPU at hand once, and the machine code kept (runtime/cuda/kept_files.h).
-#include "runtime/cuda/kept_files.h"
+// NVIDIA's driver: modules. PTX is compiled for the GPU at hand once, and the machine code kept (runtime/cuda/kept.h).
+#include "runtime/cuda/kept.h"
 #include "runtime/cuda/vendor/nvidia_driver.h"
 
 namespace sheaf::cuda {
@@ -53,14 +53,13 @@ Result<Module> NvidiaDriver::load(int device, const std::string& ptx) {
   const DeviceProperties& properties = at(device).properties;
   const std::string key = "machine code for sm_" + std::to_string(properties.major) + std::to_string(properties.minor) +
                           " by " + version() + " of " + ptx;
-  const KeptFiles files = KeptFiles::of_user();
   CUmodule module = nullptr;
-  if (const auto kept = files.find(key);
+  if (const auto kept = kept_files().find(key);
       kept && call_.cuModuleLoadDataEx(&module, kept->data(), 0, nullptr, nullptr) == CUDA_SUCCESS)
     return reinterpret_cast<Module>(module);
   SHEAF_ASSIGN(const auto code, Linking(call_).compile(ptx));
   SHEAF_TRY(result("cuModuleLoadDataEx", call_.cuModuleLoadDataEx(&module, code.data(), 0, nullptr, nullptr)));
-  files.keep(key, code);
+  keep(key, code);
   return reinterpret_cast<Module>(module);
 }
 

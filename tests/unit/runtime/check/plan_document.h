@@ -3,7 +3,7 @@
 
 #include "runtime/check/reader.h"
 #include "runtime/plan/serialize.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 #include "tests/unit/runtime/check/plan_samples.h"
 
 #include <string>

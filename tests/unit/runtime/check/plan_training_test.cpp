@@ -2,7 +2,7 @@
 #include "runtime/bind/chunk.h"
 #include "runtime/check/reader.h"
 #include "runtime/plan/serialize.h"
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 #include "tests/unit/runtime/check/plan_problem.h"
 #include "tests/unit/runtime/check/plan_samples.h"
 

@@ -9,7 +9,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
 
 namespace sheaf {
 namespace {
@@ -52,12 +58,43 @@ TEST(Compile, EveryModelGivesAPlanThatChecksAndReadsBack) {
   EXPECT_GE(models, 11);
 }
 
-TEST(Compile, TheSamePlanTwice) {
-  auto model = frontend::load_model(source_file("models/transformer_encoder.json"));
-  ASSERT_TRUE(model);
-  auto first = compile(*model), second = compile(*model);
-  ASSERT_TRUE(first && second);
-  EXPECT_EQ(serialize(*first), serialize(*second));
+class Kept : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const char* cache = std::getenv("SHEAF_CACHE")) before_ = cache;
+    model_ = std::make_unique<frontend::Model>(*frontend::load_model(source_file("models/transformer_encoder.json")));
+  }
+  void TearDown() override {
+    if (before_) ::setenv("SHEAF_CACHE", before_->c_str(), 1);
+    else ::unsetenv("SHEAF_CACHE");
+    std::filesystem::remove_all(root_);
+  }
+  std::string folder(const std::string& name) const { return root_ + "/" + name; }
+  /// The text of the plan, compiled with what `cache` keeps.
+  std::string plan_with(const std::string& cache) {
+    ::setenv("SHEAF_CACHE", folder(cache).c_str(), 1);
+    auto plan = compile(*model_);
+    EXPECT_TRUE(plan);
+    return plan ? serialize(*plan) : "";
+  }
+
+ private:
+  std::optional<std::string> before_;
+  std::string root_ = ::testing::TempDir() + "compile-kept-" + std::to_string(::getpid());
+  std::unique_ptr<frontend::Model> model_;
+};
+
+TEST_F(Kept, ThePlanIsTheSameWithAndWithoutWhatIsKept) {
+  const std::string first = plan_with("a");
+  EXPECT_EQ(plan_with("b"), first);
+  EXPECT_EQ(plan_with("a"), first) << "all of it kept";
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator(folder("a") + "/kernels")) files.push_back(file.path());
+  ASSERT_EQ(files.size(), 3u) << "x86-64-v3, v4, PTX";
+  for (const auto& file : files) std::ofstream(file, std::ios::binary | std::ios::app) << "damage";
+  EXPECT_EQ(plan_with("a"), first) << "damaged";
+  std::ofstream(folder("a file")) << "text";
+  EXPECT_EQ(plan_with("a file"), first) << "no folder";
 }
 
 TEST(Compile, AProgramAloneIsThatOfTheWholePlan) {

@@ -1,4 +1,4 @@
-#include "runtime/plan/sha256.h"
+#include "runtime/base/sha256.h"
 
 #include <array>
 #include <bit>
