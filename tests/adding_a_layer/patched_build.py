@@ -163,8 +163,10 @@ class PatchedBuild:
         return any((self.first_build / path).read_bytes() != (self.build / path).read_bytes() for path in included)
 
     def repeat(self, command):
-        """Runs a command of the first build on the copy, optimising less: what it makes runs for seconds."""
-        command = self.moved(command).replace(" -O3 ", " -O1 ")
+        """Runs a command of the first build on the copy, without optimising: what it makes runs for seconds."""
+        # The precompiled headers are the first build's, made with -O3, which a compiler without this option would mind.
+        unoptimised = " -O0 -Xclang -fno-validate-pch " if "-include-pch" in command else " -O0 "
+        command = self.moved(command).replace(" -O3 ", unoptimised)
         for output in re.findall(r" -o (\S+)", command):
             (self.build / output).unlink(missing_ok=True)
         execute(["bash", "-c", command], cwd=self.build)
