@@ -16,17 +16,28 @@
 #include <ostream>
 #include <random>
 
+namespace sheaf::test {
+void tile_fault(const char* what) { ADD_FAILURE() << what; }
+}  // namespace sheaf::test
+
 namespace sheaf::winograd {
+namespace emulated {
+extern const KernelTable narrow;  ///< v4_amx's, with tiles in plain C++ (emulated_kernels.cpp)
+}
 namespace {
 
 using test::Buffer, test::poison;
 using Values = std::vector<float>;
+
+/// What a table needs besides its level.
+enum class Needs { nothing, bf16, tiles };
 
 struct Subject {
   const char* name;
   const char* level;
   const KernelTable* table;
   bool bf16;  ///< activations and weights
+  Needs needs = Needs::nothing;
 };
 void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 
@@ -43,8 +54,9 @@ class WinogradKernels : public testing::TestWithParam<Subject> {
  protected:
   void SetUp() override {
     const auto levels = supported_isa_levels();
-    if (std::find(levels.begin(), levels.end(), GetParam().level) == levels.end() || (kernels.pair == 2 && !has_bf16()) ||
-        (kernels.pack_rows && !has_amx()))
+    const Needs needs = GetParam().needs;
+    if (std::find(levels.begin(), levels.end(), GetParam().level) == levels.end() || (needs == Needs::bf16 && !has_bf16()) ||
+        (needs == Needs::tiles && !has_amx()))
       GTEST_SKIP() << "this CPU has other instructions";
   }
 
@@ -285,8 +297,9 @@ INSTANTIATE_TEST_SUITE_P(tables, WinogradKernels,
                                          Subject{"v3_bf16", "x86-64-v3", &v3::bf16, true},
                                          Subject{"v4_f32", "x86-64-v4", &v4::f32, false},
                                          Subject{"v4_bf16", "x86-64-v4", &v4::bf16, true},
-                                         Subject{"v4_bf16_gradients", "x86-64-v4", &v4_bf16::narrow, true},
-                                         Subject{"v4_amx_gradients", "x86-64-v4", &v4_amx::narrow, true}),
+                                         Subject{"v4_bf16_gradients", "x86-64-v4", &v4_bf16::narrow, true, Needs::bf16},
+                                         Subject{"v4_amx_gradients", "x86-64-v4", &v4_amx::narrow, true, Needs::tiles},
+                                         Subject{"emulated_amx_gradients", "x86-64-v4", &emulated::narrow, true, Needs::bf16}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
