@@ -13,6 +13,11 @@ constexpr int64_t least_pixel_images = 32;
 /// The arithmetic for the operation's dtype; null if the CPU has none. `narrow`: bf16 operands may stay bf16.
 const winograd::KernelTable* pixel_kernels(const Operation& operation, bool narrow);
 
+/// Elements along `count` values of a depth, and the zeros behind them.
+inline int64_t elements_along(const winograd::KernelTable& kernels, int64_t count) {
+  return (count + kernels.depth_unit - 1) / kernels.depth_unit * kernels.depth_unit / kernels.pair;
+}
+
 /// Whether the arithmetic can do the convolution (or its gradients) at all: 2-D, one group, undilated, channels in whole
 /// registers, no activation but ReLU, and operands as they are stored.
 bool pixels_fit(const Operation& operation, const ConvShape& shape);

@@ -1,4 +1,6 @@
 // The transforms of kernels.h along one axis. Part of kernels.inc.h.
+#pragma once
+
 #include "runtime/cpu/winograd/vector.inc.h"
 
 namespace sheaf::winograd {

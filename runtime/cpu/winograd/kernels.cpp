@@ -15,6 +15,13 @@ const KernelTable* kernels_of([[maybe_unused]] Element element, [[maybe_unused]]
   return nullptr;
 }
 
+const KernelTable* split_kernels() {
+#if defined(__x86_64__)
+  if (has_amx()) return &v4_amx::split;
+#endif
+  return nullptr;
+}
+
 void* outside_of_x() {
   alignas(64) static char zeros[outside_bytes];
   return zeros;

@@ -12,6 +12,10 @@
 // The operands of those products are f32. For the gradients of bf16 activations they may be bf16 instead, in pairs in a
 // 32-bit element, as the CPU's instruction multiplies them: at twice the speed, and with an error of 1% of the result's root
 // mean square (not allowed for y: rounding bf16 values themselves causes 0.2%).
+//
+// Operands made of f32 activations may be split, on a CPU that multiplies bf16 more than three times as fast as f32: a value x is
+// the sum of two of bf16, high = bf16(x) and low = bf16(x - high), and a product is high · high + high · low + low · high, as PyTorch's
+// set_float32_matmul_precision("high") describes. What is left out is 3 · 2⁻¹⁶ of a product at the most. Infinity becomes NaN.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +42,8 @@ struct Finish {
 };
 
 /// c = a · b or c += a · b: [rows × depth] · [depth × columns], of elements that are each KernelTable::pair values along the
-/// depth. Element (i, k) of a is at i·a_row + k·a_depth; b is cut into panels of KernelTable::panel columns (the last may be
-/// half one), of which element (k, j) is at k·b_depth + j. c is f32.
+/// depth. Element (i, k) of a is at i·a_row + k·a_depth, one of which is k or i; b is cut into panels of KernelTable::panel columns (the
+/// last may be half one), of which element (k, j) is at k·b_depth + j. c is f32.
 struct Product {
   int64_t rows, columns, depth;
   const float* a;
@@ -68,7 +72,8 @@ struct KernelTable {
   const char* instructions;  ///< "x86-64-v4"
   int lanes;                 ///< of f32 in a register
   int panel;                 ///< columns that a product makes at once: two registers
-  int pair;                  ///< values in an operand's element: 1, f32, or 2, bf16
+  int pair;                  ///< values to an operand's element: 1, f32, whole or split, or 2, bf16
+  int depth_unit;  ///< values of which a depth is a multiple. Split: 32, 16 pairs of high parts and then 16 of low ones
   /// Bᵀ d B: window[36] → out[position · stride + (image · channels + channel) / pair], for y of x and dx of dy.
   void (*transform_source)(const void* const* window, float* out, int64_t stride, int64_t images, int64_t channels);
   /// The same for dweight, whose sums go along images: → out[position · stride + image / pair · channels + channel], with
@@ -102,6 +107,8 @@ struct KernelTable {
   /// As pack_images(), but a channel's elements are adjacent, `row_stride` elements from those of the next one: what products take for
   /// a. Null: they take a as pack_images() makes it.
   void (*pack_rows)(const void* pixel, float* to, int64_t row_stride, int64_t images, int64_t channels);
+  /// Activations, `count` in a run, → elements along it. Null: products take activations for a as they are.
+  void (*pack_run)(const void* from, float* to, int64_t count);
 };
 
 enum class Element { f32, bf16 };
@@ -110,9 +117,13 @@ enum class Element { f32, bf16 };
 /// `narrow`: operands may be bf16, as `element` is.
 const KernelTable* kernels_of(Element element, bool narrow);
 
+/// That of f32 activations whose operands are split; null: this CPU has none.
+const KernelTable* split_kernels();
+
 namespace v4_amx {
 extern const KernelTable narrow;  ///< as v4_bf16's
-}
+extern const KernelTable split;   ///< f32 activations, operands split
+}  // namespace v4_amx
 namespace v4_bf16 {
 extern const KernelTable narrow;  ///< bf16 activations, operands in bf16
 }

@@ -3,7 +3,10 @@
 // everything here has internal linkage, and no header is included whose inline functions another file might be given by
 // the linker.
 //
-// Type: how activations and weights are stored (F32, Bf16). Operand: what products multiply (Singles; pairs of bf16).
+// Type: how activations and weights are stored (F32, Bf16). Operand: what products multiply (Singles; pairs of bf16; two parts, bf16
+// each, of f32).
+#pragma once
+
 #include "runtime/cpu/winograd/axes.inc.h"
 #include "runtime/cpu/winograd/multiply.inc.h"
 
@@ -43,10 +46,16 @@ void transform_source(const void* const* window, float* out, int64_t stride, int
   }
 }
 
+/// `count` values along the depth, and the zeros behind them.
+template <typename Operand>
+SHEAF_INLINE int64_t whole_units(int64_t count) {
+  return (count + Operand::depth_unit - 1) / Operand::depth_unit * Operand::depth_unit;
+}
+
 template <typename Type, typename Operand, typename Transform, int begin, int end>
 void transform_depth(const void* const* pixels, float* out, int64_t stride, int64_t images, int64_t channels,
                      int64_t image_stride) {
-  for (int64_t image = 0; image < images; image += Operand::pair) {
+  for (int64_t image = 0; image < whole_units<Operand>(images); image += Operand::step) {
     for (int64_t channel = 0; channel < channels; channel += lanes) {
       transform<Transform, typename Operand::Depth, begin, end>(
           [&](int row, int column) {
@@ -56,7 +65,7 @@ void transform_depth(const void* const* pixels, float* out, int64_t stride, int6
           },
           [&](int row, int column, typename Operand::Depth value) {
             float* const at = out + ((row - begin) * window_size + column) * stride;
-            Operand::store(at + image / Operand::pair * channels + channel, value);
+            Operand::store(at + channel, image / Operand::step, channels, value);
           });
     }
   }
@@ -148,23 +157,23 @@ void transform_weight(const void* weight, float* to, int64_t stride, int64_t in,
                       int64_t end) {
   constexpr int panel = 2 * lanes;
   const auto* w = static_cast<const typename Type::Value*>(weight);
-  const int64_t depth = (gradient ? out : in) / Operand::pair;
+  const int64_t values = gradient ? out : in, depth = values / Operand::pair;
   for (int64_t column = begin; column < end; column += lanes) {
-    for (int64_t element = 0; element < depth; ++element) {
-      float* at = to + column / panel * panel * depth + element * panel + column % panel;
+    float* const at = to + column / panel * panel * depth + column % panel;
+    for (int64_t first = 0; first < values; first += Operand::step) {
       transform<TransformWeight, typename Operand::Depth, 0, window_size>(
           [&](int row, int across) {
             const int tap = row * kernel_size + across;
             return Operand::gather(
                 [&](int64_t next) {
-                  const int64_t k = element * Operand::pair + next;
+                  const int64_t k = first + next;
                   if (!gradient) return Type::load(w + (tap * in + k) * out + column);
                   return along_rows<Type>(w + ((taps - 1 - tap) * in + column) * out + k, out);
                 },
-                Operand::pair);
+                Operand::step);
           },
           [&](int row, int point, typename Operand::Depth value) {
-            Operand::store(at + (row * window_size + point) * stride, value);
+            Operand::store(at + (row * window_size + point) * stride, first / Operand::step, panel, value);
           });
     }
   }
@@ -174,16 +183,16 @@ template <typename Type, typename Operand>
 void pack_weight(const void* matrix, float* to, int64_t in, int64_t out, bool gradient, int64_t begin, int64_t end) {
   constexpr int panel = 2 * lanes;
   const auto* w = static_cast<const typename Type::Value*>(matrix);
-  const int64_t depth = (gradient ? out : in) / Operand::pair;
+  const int64_t values = gradient ? out : in, depth = values / Operand::pair;
   for (int64_t column = begin; column < end; column += lanes) {
-    for (int64_t element = 0; element < depth; ++element) {
+    for (int64_t first = 0; first < values; first += Operand::step) {
       const auto value = Operand::gather(
           [&](int64_t next) {
-            const int64_t k = element * Operand::pair + next;
+            const int64_t k = first + next;
             return gradient ? along_rows<Type>(w + column * out + k, out) : Type::load(w + k * out + column);
           },
-          Operand::pair);
-      Operand::store(to + column / panel * panel * depth + element * panel + column % panel, value);
+          Operand::step);
+      Operand::store(to + column / panel * panel * depth + column % panel, first / Operand::step, panel, value);
     }
   }
 }
@@ -191,11 +200,11 @@ void pack_weight(const void* matrix, float* to, int64_t in, int64_t out, bool gr
 template <typename Type, typename Operand>
 void pack_images(const void* pixel, float* to, int64_t images, int64_t channels) {
   const auto* from = static_cast<const typename Type::Value*>(pixel);
-  for (int64_t image = 0; image < images; image += Operand::pair) {
+  for (int64_t image = 0; image < whole_units<Operand>(images); image += Operand::step) {
     for (int64_t channel = 0; channel < channels; channel += lanes) {
       const auto value =
           Operand::gather([&](int64_t next) { return Type::load(from + (image + next) * channels + channel); }, images - image);
-      Operand::store(to + image / Operand::pair * channels + channel, value);
+      Operand::store(to + channel, image / Operand::step, channels, value);
     }
   }
 }
@@ -213,12 +222,15 @@ void finish_dweight(const float* m, int64_t lots, float* dw, int64_t stride, int
   }
 }
 
+/// With products of registers, unless others are given.
 template <typename Type, typename Operand>
-constexpr KernelTable table(const char* instructions) {
+constexpr KernelTable table(const char* instructions, decltype(KernelTable::multiply) product = multiply<Operand>,
+                            decltype(KernelTable::multiply_terms) products = multiply_terms<Operand>) {
   return {instructions,
           lanes,
           2 * lanes,
           Operand::pair,
+          Operand::depth_unit,
           transform_source<Type, Operand>,
           transform_rows<Type, Operand, TransformX>,
           transform_rows<Type, Operand, TransformDy>,
@@ -228,8 +240,9 @@ constexpr KernelTable table(const char* instructions) {
           pack_weight<Type, Operand>,
           pack_images<Type, Operand>,
           finish_sums<Type>,
-          multiply<Operand>,
-          multiply_terms<Operand>,
+          product,
+          products,
+          nullptr,
           nullptr};
 }
 

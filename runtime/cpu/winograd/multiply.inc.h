@@ -1,4 +1,6 @@
 // Products of small matrices (Product, kernels.h). Part of kernels.inc.h.
+#pragma once
+
 #include "runtime/cpu/winograd/vector.inc.h"
 
 namespace sheaf::winograd {

@@ -11,14 +11,13 @@ namespace {
 
 /// Operands in bf16, two values an element: the first in its lower half.
 struct Pairs {
-  static constexpr int pair = 2;
+  static constexpr int pair = 2, depth_unit = 2, step = 2;
   using Depth = Two;
-  static SHEAF_INLINE void store(float* to, Two values) {
+  static SHEAF_INLINE void store(float* to, int64_t index, int64_t stride, Two values) {
     const auto second = reinterpret_cast<Bits>(_mm512_cvtepu16_epi32(__m256i(_mm512_cvtneps_pbh(values.second))));
     const auto first = reinterpret_cast<Bits>(_mm512_cvtepu16_epi32(__m256i(_mm512_cvtneps_pbh(values.first))));
-    F32::store(to, reinterpret_cast<Vector>(first | (second << 16)));
+    F32::store(to + index * stride, reinterpret_cast<Vector>(first | (second << 16)));
   }
-  /// Of values along the depth, from number `value` on.
   static SHEAF_INLINE void store_along(float* to, int64_t value, Vector values) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + value / pair), __m256i(_mm512_cvtneps_pbh(values)));
   }
@@ -49,8 +48,9 @@ void pack_pairs(const void* pixel, float* to, int64_t images, int64_t channels) 
       _mm512_storeu_si512(to + image / 2 * channels + channel, paired(from, image, images, channel, channels));
 }
 
-constexpr KernelTable narrow_table(const char* instructions) {
-  KernelTable made = table<Bf16, Pairs>(instructions);
+template <typename... Products>
+constexpr KernelTable narrow_table(const char* instructions, Products... products) {
+  KernelTable made = table<Bf16, Pairs>(instructions, products...);
   made.pack_images = pack_pairs;
   return made;
 }

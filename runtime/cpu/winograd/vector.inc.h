@@ -55,11 +55,17 @@ struct Bf16 {
 
 /// Operands in f32: one value an element.
 struct Singles {
-  static constexpr int pair = 1;
-  using Depth = Vector;  ///< values that become an element
-  static SHEAF_INLINE void store(float* to, Vector values) { F32::store(to, values); }
+  static constexpr int pair = 1, depth_unit = 1;
+  static constexpr int step = 1;  ///< values along the depth that are stored at once
+  using Depth = Vector;           ///< these, of columns or rows side by side
+  /// Step number `index` along the depth, whose elements are `stride` apart.
+  static SHEAF_INLINE void store(float* to, int64_t index, int64_t stride, Vector values) {
+    F32::store(to + index * stride, values);
+  }
+  /// Of values along the depth, from number `value` on.
   static SHEAF_INLINE void store_along(float* to, int64_t value, Vector values) { F32::store(to + value, values); }
   static SHEAF_INLINE Vector multiply_add(float a, Vector b, Vector sum) { return sum + a * b; }
+  /// A step's values, of `count` that there are from its first on.
   template <typename Get>
   static SHEAF_INLINE Vector gather(Get get, int64_t) {
     return get(0);
