@@ -8,12 +8,10 @@
 namespace sheaf::recurrent {
 namespace {
 
+using winograd::all, winograd::multiply_add, winograd::Vector;
 using winograd::F32;
-using winograd::Vector;
 
 typedef int32_t Integers __attribute__((vector_size(lanes * sizeof(int32_t))));
-
-SHEAF_INLINE Vector all(float x) { return x - Vector{}; }
 
 /// x, not below `least` nor above `most`; NaN stays.
 SHEAF_INLINE Vector within(Vector x, float least, float most) {
@@ -21,10 +19,6 @@ SHEAF_INLINE Vector within(Vector x, float least, float most) {
   x = x < low ? low : x;
   return x > high ? high : x;
 }
-
-/// a · b + c in one rounding. Left to the compiler, which sums become one would depend on how many rows are computed at once, and
-/// the bits with it: nothing else here is a product that is added to.
-SHEAF_INLINE Vector multiply_add(Vector a, Vector b, Vector c) { return __builtin_elementwise_fma(a, b, c); }
 
 /// A polynomial, the coefficient of the highest power first.
 template <int count>

@@ -23,7 +23,9 @@ struct Parts {
   /// Both rounded to nearest, so that the low part is 2⁻⁸ of the value or less, and what the product of two low ones lacks has either sign.
   static SHEAF_INLINE Split split(Vector values) {
     const auto high = __m256i(_mm512_cvtneps_pbh(values));
-    return {high, __m256i(_mm512_cvtneps_pbh(values - widen(high)))};
+    // An instruction that names its rounding: the compiler would make one of this difference and a product that `values` is, here and there.
+    constexpr int nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    return {high, __m256i(_mm512_cvtneps_pbh(_mm512_sub_round_ps(values, widen(high), nearest)))};
   }
   static SHEAF_INLINE int64_t element(int64_t pair_index) { return pair_index / low_part * depth_unit + pair_index % low_part; }
   static SHEAF_INLINE __m512i paired(__m256i first, __m256i second) {

@@ -15,6 +15,13 @@ typedef uint16_t Halves __attribute__((vector_size(lanes * sizeof(uint16_t))));
 typedef float LooseVector __attribute__((vector_size(lanes * sizeof(float)), aligned(sizeof(float))));
 typedef uint16_t LooseHalves __attribute__((vector_size(lanes * sizeof(uint16_t)), aligned(sizeof(uint16_t))));
 
+SHEAF_INLINE Vector all(float x) { return x - Vector{}; }
+
+/// a · b + c in one rounding. Left to the compiler, which sums become one would depend on what else is computed at once (rows, positions),
+/// and the bits with it: nothing else in kernels that use it is a product that is added to.
+SHEAF_INLINE Vector multiply_add(Vector a, Vector b, Vector c) { return __builtin_elementwise_fma(a, b, c); }
+SHEAF_INLINE Vector multiply_add(Vector a, float b, Vector c) { return multiply_add(a, all(b), c); }
+
 /// Two rows, or two positions along the depth, at once: what becomes pairs.
 struct Two {
   Vector first, second;
@@ -22,7 +29,9 @@ struct Two {
 SHEAF_INLINE Two operator+(Two a, Two b) { return {a.first + b.first, a.second + b.second}; }
 SHEAF_INLINE Two operator-(Two a, Two b) { return {a.first - b.first, a.second - b.second}; }
 SHEAF_INLINE Two operator*(Two a, float b) { return {a.first * b, a.second * b}; }
-SHEAF_INLINE Two operator*(float a, Two b) { return {a * b.first, a * b.second}; }
+SHEAF_INLINE Two multiply_add(Two a, float b, Two c) {
+  return {multiply_add(a.first, b, c.first), multiply_add(a.second, b, c.second)};
+}
 
 struct F32 {
   using Value = float;
@@ -64,7 +73,7 @@ struct Singles {
   }
   /// Of values along the depth, from number `value` on.
   static SHEAF_INLINE void store_along(float* to, int64_t value, Vector values) { F32::store(to + value, values); }
-  static SHEAF_INLINE Vector multiply_add(float a, Vector b, Vector sum) { return sum + a * b; }
+  static SHEAF_INLINE Vector multiply_add(float a, Vector b, Vector sum) { return winograd::multiply_add(b, a, sum); }
   /// A step's values, of `count` that there are from its first on.
   template <typename Get>
   static SHEAF_INLINE Vector gather(Get get, int64_t) {
