@@ -13,8 +13,12 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   const ConvShape g = conv_shape(operation, x, weight_dims, dy_dims, "dy");
   constexpr auto dx = ConvResult::dx;
   static constexpr ConvCandidate candidates[] = {
-      {"winograd", winograd_fits, seconds<winograd_seconds, dx>, prepare_conv_backward_data_winograd},
-      {"pixels", pixels_fit, seconds<pixels_seconds, dx>, prepare_conv_backward_data_pixels},
+      {"winograd", winograd_fits, seconds<winograd_seconds, dx, whole>, prepare<prepare_conv_backward_data_winograd, whole>},
+      {"winograd_split", fits_split<winograd_fits>, seconds<winograd_seconds, dx, split>,
+       prepare<prepare_conv_backward_data_winograd, split>},
+      {"pixels", pixels_fit, seconds<pixels_seconds, dx, whole>, prepare<prepare_conv_backward_data_pixels, whole>},
+      {"pixels_split", fits_split<pixels_fit>, seconds<pixels_seconds, dx, split>,
+       prepare<prepare_conv_backward_data_pixels, split>},
       {"pointwise", pointwise_fits, seconds<pointwise_seconds, dx>, prepare_conv_backward_data_pointwise},
       {"last", fits<dx, Layout::last>, seconds<dx, Layout::last>, prepare<prepare_conv_backward_data_direct, Layout::last>},
       {"blocks", fits<dx, Layout::blocks>, seconds<dx, Layout::blocks>,

@@ -22,8 +22,13 @@ Prepared prepare_conv_backward_weight(const Operation& operation) {
   }
   constexpr auto dweight = ConvResult::dweight;
   static constexpr ConvCandidate candidates[] = {
-      {"winograd", winograd_fits, seconds<winograd_seconds, dweight>, prepare_conv_backward_weight_winograd},
-      {"pixels", pixels_fit, seconds<pixels_seconds, dweight>, prepare_conv_backward_weight_pixels},
+      {"winograd", winograd_fits, seconds<winograd_seconds, dweight, whole>,
+       prepare<prepare_conv_backward_weight_winograd, whole>},
+      {"winograd_split", winograd_weight_split_fits, seconds<winograd_seconds, dweight, split>,
+       prepare<prepare_conv_backward_weight_winograd, split>},
+      {"pixels", pixels_fit, seconds<pixels_seconds, dweight, whole>, prepare<prepare_conv_backward_weight_pixels, whole>},
+      {"pixels_split", fits_split<pixels_fit>, seconds<pixels_seconds, dweight, split>,
+       prepare<prepare_conv_backward_weight_pixels, split>},
       {"pointwise", pointwise_fits, seconds<pointwise_seconds, dweight>, prepare_conv_backward_weight_pointwise},
       {"depthwise", depthwise_fits, seconds<depthwise_seconds, dweight>, prepare_conv_backward_weight_depthwise},
       {"last", fits<dweight, Layout::last>, seconds<dweight, Layout::last>,

@@ -13,10 +13,16 @@ namespace sheaf {
 
 using ConvCandidate = Candidate<ConvShape>;
 
-/// The functions of a candidate, made from functions that also take the result's kind, or the layout.
+inline constexpr Operands whole = Operands::whole, split = Operands::split;
+
+/// The functions of a candidate, made from functions that also take the result's kind, the operands, or the layout.
 template <double (*of)(const Operation&, const ConvShape&, ConvResult), ConvResult result>
 double seconds(const Operation& operation, const ConvShape& shape) {
   return of(operation, shape, result);
+}
+template <double (*of)(const Operation&, const ConvShape&, ConvResult, Operands), ConvResult result, Operands operands>
+double seconds(const Operation& operation, const ConvShape& shape) {
+  return of(operation, shape, result, operands);
 }
 template <ConvResult result, Layout layout>
 double seconds(const Operation& operation, const ConvShape& shape) {
@@ -25,6 +31,15 @@ double seconds(const Operation& operation, const ConvShape& shape) {
 template <ConvResult result, Layout layout>
 bool fits(const Operation& operation, const ConvShape& shape) {
   return direct_fits(operation, shape, result, layout);
+}
+/// Where `by` fits and its operands can be split.
+template <bool (*by)(const Operation&, const ConvShape&)>
+bool fits_split(const Operation& operation, const ConvShape& shape) {
+  return by(operation, shape) && split_fits(operation, shape);
+}
+template <Prepared (*by)(const Operation&, const ConvShape&, Operands), Operands operands>
+Prepared prepare(const Operation& operation, const ConvShape& shape) {
+  return by(operation, shape, operands);
 }
 template <Prepared (*by)(const Operation&, const ConvShape&, Layout), Layout layout>
 Prepared prepare(const Operation& operation, const ConvShape& shape) {

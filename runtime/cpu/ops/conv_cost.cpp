@@ -36,82 +36,13 @@
 #include "runtime/cpu/ops/conv_cost.h"
 
 #include "runtime/machine/isa.h"
-#include "runtime/cpu/ops/conv_winograd.h"
+#include "runtime/cpu/ops/conv_cost_pixels.h"
 #include "runtime/cpu/ops/pixel_layout.h"
-#include "runtime/cpu/ops/pixel_operation.h"
-#include "runtime/cpu/winograd/tiles.h"
-
-#include <algorithm>
 
 namespace sheaf {
 namespace {
 
-constexpr double kMemoryRate = 15e9;    ///< a thread's, bytes/s, for data in memory
-constexpr double kCacheRate = 50e9;     ///< the same for data in the last cache
-constexpr double kCoreCache = 1 << 20;  ///< bytes, of a core's second cache
-
-/// Multiplications and additions that a thread makes in a second, of operands in the first cache.
-double vector_rate(bool bf16) {
-  const double f32 = has_avx512() ? 267e9 : has_avx2() ? 134e9 : 40e9;
-  return bf16 && has_bf16() ? 2 * f32 : f32;
-}
-constexpr double kMatrixRate = 1100e9;  ///< AMX, of bf16 values
-constexpr double kPackSeconds = .4e-9;  ///< to bring an activation into the pairs that AMX multiplies along images
-
 double element_bytes(const Operation& operation) { return operation.dtype() == DType::bfloat16 ? 2 : 4; }
-
-/// Output pixels and taps along one axis that meet a pixel of x, not padding.
-double meetings_along(const ConvShape& g, size_t axis) {
-  double count = 0;
-  for (int64_t y = 0; y < g.y[axis + 2]; ++y) {
-    for (int64_t tap = 0; tap < g.weight[g.weight.size() - (g.x.size() - 2) + axis]; ++tap) {
-      const int64_t x = y * g.stride[axis] + tap * g.dilation[axis] - g.padding_begin[axis];
-      count += x >= 0 && x < g.x[axis + 2];
-    }
-  }
-  return count;
-}
-
-/// What is to be computed.
-struct Work {
-  double dense = 1, met = 1;  ///< flops, with the products of padding and without
-  double elements_x, elements_y;
-  int64_t images;
-  int64_t channels;  ///< the fewer of both sides
-  int64_t width;     ///< of y
-  bool strided, pointwise, bf16;
-  bool depthwise;  ///< each channel by itself
-  bool three;      ///< the kernel is three wide and without dilation
-  bool fixed;      ///< in inference, where the weight stays
-  double threads;
-
-  Work(const Operation& operation, const ConvShape& g)
-      : elements_x(double(product(g.x, 0, g.x.size()))),
-        elements_y(double(product(g.y, 0, g.y.size()))),
-        images(g.x[0]),
-        channels(std::min(g.x[1], g.y[1])),
-        width(*std::max_element(g.y.begin() + 2, g.y.end())),
-        strided(*std::max_element(g.stride.begin(), g.stride.end()) > 1),
-        pointwise(product(g.weight, g.weight.size() - g.x.size() + 2, g.weight.size()) == 1),
-        bf16(operation.dtype() == DType::bfloat16),
-        depthwise(g.groups > 1 && g.groups == channels),
-        three(g.weight.back() == 3 && g.dilation.back() == 1),
-        fixed(operation.constant("weight")),
-        threads(operation.request.threads) {
-    const double pairs = 2.0 * double(g.x[0]) * double(g.x[1]) * double(g.y[1]) / double(g.groups);
-    dense = met = pairs;
-    for (size_t axis = 0; axis + 2 < g.x.size(); ++axis) {
-      met *= meetings_along(g, axis);
-      dense *= double(g.y[axis + 2]) * double(g.weight[g.weight.size() - (g.x.size() - 2) + axis]);
-    }
-  }
-};
-
-/// c² / (c² + half²): a share that grows with the channels, one half at `half`.
-double grows(int64_t channels, double half) {
-  const double square = double(channels) * double(channels);
-  return square / (square + half * half);
-}
 
 bool lies_by_pixels(const Operation& operation, ConvResult result) {
   const TensorSpec& source = operation.operand(source_role(result));
@@ -198,62 +129,12 @@ double direct_alone(const Work& work, ConvResult result, Layout layout) {
   return layout == Layout::last ? kSecond * seconds : seconds;
 }
 
-/// Products over the batch by AMX.
-double pixel_tiles_alone(const Work& work, ConvResult result) {
-  if (result == ConvResult::dweight)
-    return (work.met / (.7 * kMatrixRate) + kPackSeconds * (work.elements_x + work.elements_y)) / work.threads;
-  const double c = double(work.channels), images = std::min(1.0, double(work.images) / least_pixel_images);
-  const double share = .95 * c / (c + 4) * (work.pointwise ? .5 : 1) * images * images;
-  const double passes = 2 * 4 * (result == ConvResult::dx ? work.elements_x : work.elements_y) / kCacheRate;
-  return (work.met / (share * kMatrixRate) + passes) / work.threads;
-}
-
-double pixels_alone(const Work& work, ConvResult result) {
-  constexpr int64_t least_tiles = 32;  // values along the depth of a product
-  if (work.bf16 && has_amx() && (result == ConvResult::dweight ? work.images : work.channels) >= least_tiles)
-    return pixel_tiles_alone(work, result);
-  const double c = double(work.channels);
-  double share = 0;
-  // Activations that stay in the core's cache are there for all taps, and few channels then cost little.
-  const bool stays = (work.bf16 ? 2 : 4) * (work.elements_x + work.elements_y) <= kCoreCache;
-  if (result == ConvResult::dweight && stays && !work.bf16) share = .8 * c / (c + 2);
-  else if (result == ConvResult::dweight) share = work.bf16 ? .95 * grows(work.channels, 88) : .87 * grows(work.channels, 78);
-  else share = work.bf16 ? .95 * grows(work.channels, 58) : .95 * c / (c + 12);
-  if (!has_avx512()) share *= .6;
-  if (work.pointwise) share *= .7;
-  const double images = std::min(1.0, double(work.images) / least_pixel_images);  // the rows of its products
-  // Sums of a pixel come into its place after all its terms, which are few for a 1×1 kernel.
-  const double passes = 2 * 4 * (result == ConvResult::dx ? work.elements_x : work.elements_y) / kCacheRate;
-  return (work.met / (share * images * images) / vector_rate(work.bf16) + passes) / work.threads;
-}
-
-double winograd_alone(const Work& work, const ConvShape& g, ConvResult result) {
-  using namespace winograd;
-  const bool narrow = work.bf16 && result != ConvResult::y;  // y is made of operands in f32
-  const double c = double(work.channels);
-  double share = 0;
-  if (work.bf16) share = narrow ? .62 * c / (c + 36) : .64 * grows(work.channels, 26);
-  else share = result == ConvResult::dweight ? .7 * c / (c + 20) : .85 * c / (c + 26);
-  const DnnlDims& made = result == ConvResult::dx ? g.x : g.y;
-  const double rows = double(made[0]) * double(tiles_of(made[2])) * double(tiles_of(made[3]));
-  const double weights = double(positions) * double(g.x[1]) * double(g.y[1]);
-  // Each run transforms the weight, or its gradient: written, then read.
-  constexpr double kLastCache = 16e6;
-  const double bytes = weights * (narrow && result == ConvResult::dx ? 2 : 4);
-  const double transform = 2 * bytes / (bytes > kLastCache ? kMemoryRate : kCacheRate);
-  const double seconds = (2 * rows * weights / share / vector_rate(narrow) + transform) / work.threads;
-  return work.bf16 && has_amx() ? 4 * seconds : seconds;
-}
-
 /// In training a layer's y and dx want one layout, so they are chosen by the sum of both: the time of the other, pixel by pixel or not.
 double other_pass(const Operation& operation, const ConvShape& g, const Work& work, ConvResult result, bool pixels) {
   if (work.fixed || result == ConvResult::dweight || !pixels_fit(operation, g)) return 0;
   const bool forward = result == ConvResult::y;
   const ConvResult other = forward ? ConvResult::dx : ConvResult::y;
-  if (pixels) {
-    const double products = pixels_alone(work, other);
-    return winograd_fits(operation, g) ? std::min(products, winograd_alone(work, g, other)) : products;
-  }
+  if (pixels) return least_by_pixels(operation, work, g, other);
   const Layout preferred = forward ? Layout::any : Layout::blocks;
   const bool strides = !forward && work.strided && !work.pointwise && !work.bf16;
   return direct_alone(work, other,
@@ -284,19 +165,19 @@ double pointwise_seconds(const Operation& operation, const ConvShape& g, ConvRes
   return seconds + other_pass(operation, g, work, result, false) + enter_pixels_seconds(operation, work, result);
 }
 
-double pixels_seconds(const Operation& operation, const ConvShape& g, ConvResult result) {
+double pixels_seconds(const Operation& operation, const ConvShape& g, ConvResult result, Operands operands) {
   const Work work(operation, g);
-  return pixels_alone(work, result) + other_pass(operation, g, work, result, true) +
+  return pixels_alone(work, g, result, operands) + other_pass(operation, g, work, result, true) +
          enter_pixels_seconds(operation, work, result);
 }
 
-double winograd_seconds(const Operation& operation, const ConvShape& g, ConvResult result) {
+double winograd_seconds(const Operation& operation, const ConvShape& g, ConvResult result, Operands operands) {
   const Work work(operation, g);
   // A few bf16 images in inference are in oneDNN's layout, in blocks.
   const bool last = work.fixed && work.images < least_pixel_images;
   const double layout = last ? (work.bf16 ? 2 * reorder_seconds(operation, work, work.elements_x + work.elements_y) : 0)
                              : enter_pixels_seconds(operation, work, result);
-  return winograd_alone(work, g, result) + other_pass(operation, g, work, result, true) + layout;
+  return winograd_alone(work, g, result, operands) + other_pass(operation, g, work, result, true) + layout;
 }
 
 }  // namespace sheaf

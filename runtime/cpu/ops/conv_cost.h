@@ -2,11 +2,12 @@
 #pragma once
 
 #include "runtime/cpu/ops/conv_direct.h"
+#include "runtime/cpu/ops/pixel_operation.h"
 
 namespace sheaf {
 
-double winograd_seconds(const Operation& operation, const ConvShape& shape, ConvResult result);
-double pixels_seconds(const Operation& operation, const ConvShape& shape, ConvResult result);
+double winograd_seconds(const Operation& operation, const ConvShape& shape, ConvResult result, Operands operands);
+double pixels_seconds(const Operation& operation, const ConvShape& shape, ConvResult result, Operands operands);
 double pointwise_seconds(const Operation& operation, const ConvShape& shape, ConvResult result);
 double depthwise_seconds(const Operation& operation, const ConvShape& shape, ConvResult result);
 double direct_seconds(const Operation& operation, const ConvShape& shape, ConvResult result, Layout layout);

@@ -2,6 +2,7 @@
 
 #include "runtime/machine/isa.h"
 #include "runtime/cpu/ops/conv_winograd.h"
+#include "runtime/cpu/ops/packed_pixels.h"
 #include "runtime/cpu/ops/pixel_layout.h"
 #include "runtime/cpu/ops/pixel_meetings.h"
 #include "runtime/cpu/ops/pixel_operation.h"
@@ -34,12 +35,15 @@ struct PixelsJob {
   bool biased;
   Finish finish;
   int threads;
-  BufferRef packed, sums;
+  BufferRef packed, sums, sources;
   size_t sums_bytes = 0;  ///< a member's
+  int64_t places = 0;     ///< a member's, for packed pixels of the source; none if products take them as they are
 
+  bool packs() const { return kernels->pack_run; }
   int64_t depth() const { return in / kernels->pair; }
   int64_t panels() const { return (out + kernels->panel - 1) / kernels->panel; }
   int64_t matrix() const { return panels() * kernels->panel * depth(); }
+  int64_t places_elements() const { return places * block() * in; }  ///< a member's
   /// Images whose sums for one pixel stay in the second cache; fewer where there are few pixels for the threads.
   int64_t block() const {
     constexpr int64_t least = 28, units = 4;
@@ -71,9 +75,12 @@ class PixelsExecutable final : public Executable {
     parallel_for(members, 1, job_.threads, [&](int64_t begin, int64_t end) {
       for (int64_t member = begin; member < end; ++member) {
         auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch) + size_t(member) * job_.sums_bytes);
+        auto* places = reinterpret_cast<float*>(job_.sources.resolve(buffers, scratch)) + member * job_.places_elements();
+        PackedPixels sources(*job_.kernels, places, job_.places, job_.block() * job_.in);
         for (int64_t unit = share_begin(member, members); unit < share_begin(member + 1, members); ++unit) {
           const int64_t image = unit / job_.pixels() * job_.block();
-          make(unit % job_.pixels(), image, std::min(job_.block(), job_.images - image), packed, sums, buffers, scratch);
+          make(unit % job_.pixels(), image, std::min(job_.block(), job_.images - image), packed, sums, sources, buffers,
+               scratch);
         }
       }
     });
@@ -90,8 +97,8 @@ class PixelsExecutable final : public Executable {
     return int64_t(block) * job_.pixels() + pixel;
   }
 
-  void make(int64_t pixel, int64_t image, int64_t images, const float* packed, float* sums, void* const* buffers,
-            void* scratch) const {
+  void make(int64_t pixel, int64_t image, int64_t images, const float* packed, float* sums, PackedPixels& sources,
+            void* const* buffers, void* scratch) const {
     const KernelTable& kernels = *job_.kernels;
     const int64_t depth = job_.depth(), out = job_.out;
     const auto at = [&](BufferRef where, int64_t of, int64_t channels) {
@@ -109,7 +116,11 @@ class PixelsExecutable final : public Executable {
     ProductTerm terms[most_terms];
     for (size_t i = first; i < end; product.accumulate = true) {
       size_t count = 0;
-      for (; i < end && count < most_terms; ++i) terms[count++] = operands(job_.terms[i]);
+      sources.begin();
+      for (; i < end && count < most_terms; ++i, ++count) {
+        terms[count] = operands(job_.terms[i]);
+        if (job_.packs()) terms[count].a = sources.get(terms[count].a, images * job_.in);
+      }
       const ProductTerm next = i < job_.terms.size() ? operands(job_.terms[i]) : ProductTerm{nullptr, nullptr};
       product.then_a = next.a;
       product.then_b = next.b;
@@ -124,7 +135,7 @@ class PixelsExecutable final : public Executable {
   PixelsJob job_;
 };
 
-Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) {
+Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient, Operands operands) {
   const DnnlDims &source = gradient ? g.y : g.x, &target = gradient ? g.x : g.y;
   const auto type = operation.data_type();
   const char* role = gradient ? "dy" : "x";
@@ -133,7 +144,7 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
   prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
   prepared.outputs[0] = pixels_tensor(target, type);
   PixelsJob job;
-  job.kernels = pixel_kernels(operation, /*narrow=*/true);
+  job.kernels = pixel_kernels(operation, /*narrow=*/true, operands);
   job.gradient = gradient;
   job.images = g.x[0];
   job.in = source[1];
@@ -146,7 +157,9 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
   for (const Meeting& meeting : meetings(g)) {
     terms[size_t(gradient ? meeting.x : meeting.y)].push_back({gradient ? meeting.y : meeting.x, meeting.tap});
   }
+  size_t most_of_a_pixel = 0;
   for (const std::vector<Term>& of_pixel : terms) {
+    most_of_a_pixel = std::max(most_of_a_pixel, of_pixel.size());
     job.begin_of.push_back(job.terms.size());
     job.terms.insert(job.terms.end(), of_pixel.begin(), of_pixel.end());
   }
@@ -166,19 +179,26 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient) 
   job.packed = scratch.take(size_t(job.taps * job.matrix()) * sizeof(float));
   job.sums_bytes = size_t(job.block() * job.out) * sizeof(float);
   job.sums = scratch.take(job.sums_bytes * size_t(job.threads));
+  if (job.packs()) {
+    const size_t terms_of_call = std::min(most_terms, most_of_a_pixel);
+    job.places = int64_t(terms_of_call + terms_of_call / 2);  // and those that the pixels just made saw
+    job.sources = scratch.take(size_t(job.places_elements() * job.threads) * sizeof(float));
+  }
   prepared.scratch_bytes = scratch.bytes();
   prepared.implementation = std::string("pixels, ") + job.kernels->instructions;
-  prepared.reason = pixels_reason();
+  prepared.reason = reason_of(pixels_reason(), operands);
   prepared.executable = std::make_unique<PixelsExecutable>(std::move(residual), std::move(job));
   return prepared;
 }
 
 }  // namespace
 
-Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& g) { return prepare(operation, g, false); }
+Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& g, Operands operands) {
+  return prepare(operation, g, false, operands);
+}
 
-Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& g) {
-  return prepare(operation, g, true);
+Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& g, Operands operands) {
+  return prepare(operation, g, true, operands);
 }
 
 }  // namespace sheaf

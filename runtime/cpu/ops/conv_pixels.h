@@ -17,12 +17,14 @@
 
 #include "runtime/steps/conv_shape.h"
 #include "runtime/cpu/ops/conv_result.h"
+#include "runtime/cpu/ops/pixel_operation.h"
 
 namespace sheaf {
 
-// An activation (forward) can only be a ReLU, with any slope below zero: pixels_fit() in pixel_operation.h.
-Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& shape);
-Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& shape);
-Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const ConvShape& shape);
+// An activation (forward) can only be a ReLU, with any slope below zero: pixels_fit() in pixel_operation.h. `operands`: split only if
+// split_fits().
+Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& shape, Operands operands);
+Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& shape, Operands operands);
+Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const ConvShape& shape, Operands operands);
 
 }  // namespace sheaf

@@ -14,7 +14,7 @@ using namespace winograd;
 
 /// A tensor whose products go along its images.
 struct Pixels {
-  BufferRef where, packed;  ///< `packed`: a block of images in pairs; of f32 nothing needs to be packed
+  BufferRef where, packed;  ///< `packed`: a block of images as products take them, if not as they are
   int64_t channels, count;
   std::vector<int64_t> met;  ///< pixels that meet another
 };
@@ -31,9 +31,9 @@ struct PixelsWeightJob {
   bool biased;
   int threads;
 
-  bool packs() const { return kernels->pair > 1; }
+  bool packs() const { return kernels->depth_unit > 1; }
   /// Elements along `count` images.
-  int64_t depth(int64_t count) const { return (count + kernels->pair - 1) / kernels->pair; }
+  int64_t depth(int64_t count) const { return elements_along(*kernels, count); }
   int64_t matrices() const { return taps * x.channels * y.channels; }
   /// Of a tensor, from one pixel to the next, as its elements are multiplied.
   int64_t pixel_stride(const Pixels& of) const { return (packs() ? depth(block) : images) * of.channels; }
@@ -156,14 +156,14 @@ std::vector<int64_t> pixels_met(const std::vector<Meeting>& meetings, int64_t Me
 
 }  // namespace
 
-Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const ConvShape& g) {
+Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const ConvShape& g, Operands operands) {
   const auto type = operation.data_type();
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("x"))] = pixels_tensor(g.x, type);
   prepared.inputs[size_t(operation.find("dy"))] = pixels_tensor(g.y, type);
   prepared.outputs[0] = taps_tensor(g.weight);
   PixelsWeightJob job;
-  job.kernels = pixel_kernels(operation, /*narrow=*/true);
+  job.kernels = pixel_kernels(operation, /*narrow=*/true, operands);
   job.type = type;
   job.images = g.x[0];
   job.taps = g.weight[2] * g.weight[3];
@@ -172,13 +172,14 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
   job.y = {operation.input_buffer("dy"), {}, g.y[1], g.y[2] * g.y[3], pixels_met(all, &Meeting::y)};
   job.rows.assign(size_t(g.y[2]), std::vector<std::vector<Meeting>>(size_t(job.taps)));
   for (const Meeting& meeting : all) job.rows[size_t(meeting.y / g.y[3])][size_t(meeting.tap)].push_back(meeting);
-  // Short blocks would read and write the sums too often, the more so the larger those are. (bf16 values are packed block by block,
-  // so that longer ones would take more memory.)
+  // Short blocks would read and write the sums too often, the more so the larger those are. (Values are packed block by block, so
+  // that longer ones would take more memory.)
   constexpr int64_t cache_bytes = 2 << 20, small_sums = 128 * 1024;
-  const int64_t least_block = job.packs() ? 64 * job.kernels->pair : job.matrices() > small_sums ? 256 : 64;
+  const int64_t least_block = job.packs() ? 128 : job.matrices() > small_sums ? 256 : 64;
+  const int64_t unit = std::max(2, job.kernels->depth_unit);
   const int64_t image_bytes =
       int64_t(dnnl::memory::data_type_size(type)) * (int64_t(job.x.met.size()) * g.x[1] + int64_t(job.y.met.size()) * g.y[1]);
-  job.block = std::min(job.images, std::max(least_block, cache_bytes / std::max<int64_t>(1, image_bytes) / 2 * 2));
+  job.block = std::min(job.images, std::max(least_block, cache_bytes / std::max<int64_t>(1, image_bytes) / unit * unit));
   constexpr int64_t most_lots = 4;
   job.lots = job.matrices() <= small_sums ? std::clamp<int64_t>(job.images / job.block, 1, most_lots) : 1;
   job.to = operation.output_buffer();
@@ -193,7 +194,7 @@ Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const C
   }
   prepared.scratch_bytes = scratch.bytes();
   prepared.implementation = std::string("pixels, ") + job.kernels->instructions;
-  prepared.reason = pixels_reason();
+  prepared.reason = reason_of(pixels_reason(), operands);
   prepared.executable = std::make_unique<PixelsWeightExecutable>(std::move(job));
   return prepared;
 }

@@ -105,7 +105,7 @@ bool channels_last(const Operation& operation, const ConvShape& g) {
   return operation.constant("weight") && g.x[0] < least_pixel_images;
 }
 
-Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool gradient) {
+Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool gradient, Operands operands) {
   const DnnlDims &source = gradient ? g.y : g.x, &target = gradient ? g.x : g.y;
   const auto type = operation.data_type();
   const size_t element = dnnl::memory::data_type_size(type);
@@ -119,7 +119,7 @@ Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool g
   prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
   prepared.outputs[0] = activation_tensor(target, target_desc);
   ScratchPlan scratch;
-  WinogradJob job{pixel_kernels(operation, /*narrow=*/gradient),
+  WinogradJob job{pixel_kernels(operation, /*narrow=*/gradient, operands),
                   gradient,
                   g.weight,
                   PixelMap(source, element, last),
@@ -148,7 +148,7 @@ Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool g
   job.members = scratch.take(job.member_bytes * size_t(job.members_made()));
   prepared.scratch_bytes = scratch.bytes();
   prepared.implementation = std::string("winograd 4x3, ") + job.kernels->instructions;
-  prepared.reason = winograd_reason();
+  prepared.reason = reason_of(winograd_reason(), operands);
   prepared.executable = std::make_unique<WinogradExecutable>(std::move(residual), std::move(job));
   return prepared;
 }
@@ -168,10 +168,12 @@ bool winograd_fits(const Operation& operation, const ConvShape& g) {
   return true;
 }
 
-Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& g) { return prepare_winograd(operation, g, false); }
+Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& g, Operands operands) {
+  return prepare_winograd(operation, g, false, operands);
+}
 
-Prepared prepare_conv_backward_data_winograd(const Operation& operation, const ConvShape& g) {
-  return prepare_winograd(operation, g, true);
+Prepared prepare_conv_backward_data_winograd(const Operation& operation, const ConvShape& g, Operands operands) {
+  return prepare_winograd(operation, g, true, operands);
 }
 
 }  // namespace sheaf

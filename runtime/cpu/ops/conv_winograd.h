@@ -12,7 +12,7 @@
 #pragma once
 
 #include "runtime/steps/conv_shape.h"
-#include "runtime/cpu/ops/operation.h"
+#include "runtime/cpu/ops/pixel_operation.h"
 
 namespace sheaf {
 
@@ -23,8 +23,12 @@ bool winograd_fits(const Operation& operation, const ConvShape& shape);
 /// For explain.
 const char* winograd_reason();
 
-Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& shape);
-Prepared prepare_conv_backward_data_winograd(const Operation& operation, const ConvShape& shape);
-Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const ConvShape& shape);
+// `operands`: split only if split_fits().
+Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& shape, Operands operands);
+Prepared prepare_conv_backward_data_winograd(const Operation& operation, const ConvShape& shape, Operands operands);
+Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const ConvShape& shape, Operands operands);
+
+/// Whether the last can have split operands: a block's images are whole units of the depth.
+bool winograd_weight_split_fits(const Operation& operation, const ConvShape& shape);
 
 }  // namespace sheaf

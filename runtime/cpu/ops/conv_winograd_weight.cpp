@@ -93,15 +93,15 @@ class WinogradWeightExecutable final : public Executable {
     char* const dy = job_.from_dy.resolve(buffers, scratch) + size_t(member.first_column) * job_.y.element;
     for (int64_t i = first_block; i < end; ++i) {
       const Block block = job_.tiling.block(i);
-      const int64_t elements = (block.images + kernels.pair - 1) / kernels.pair, depth = block.tiles * elements;
-      for_strips(block, job_.x.strip(kernels.pair), [&](int64_t tile, int64_t image, int64_t images) {
+      const int64_t elements = elements_along(kernels, block.images), depth = block.tiles * elements;
+      for_strips(block, job_.x.strip(kernels.depth_unit), [&](int64_t tile, int64_t image, int64_t images) {
         void* window[positions];
         const int64_t at = block.first_tile + tile;
         job_.x.locate(x, job_.tiling.row_of(at) - job_.above, job_.tiling.column_of(at) - job_.before, window_size,
                       block.first_image + image, outside_of_x(), window);
         kernels.transform_x(window, v + (tile * elements + image / kernels.pair) * in, depth * in, images, in, in, member.rows);
       });
-      for_strips(block, job_.y.strip(kernels.pair), [&](int64_t tile, int64_t image, int64_t images) {
+      for_strips(block, job_.y.strip(kernels.depth_unit), [&](int64_t tile, int64_t image, int64_t images) {
         void* pixels[tile_pixels];
         const int64_t at = block.first_tile + tile;
         job_.y.locate(dy, job_.tiling.row_of(at), job_.tiling.column_of(at), tile_size, block.first_image + image,
@@ -128,21 +128,26 @@ int64_t lots_of(int64_t in, int64_t out, const Tiling& tiling) {
 
 }  // namespace
 
-Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const ConvShape& g) {
+bool winograd_weight_split_fits(const Operation& operation, const ConvShape& g) {
+  return winograd_fits(operation, g) && split_fits(operation, g) && g.x[0] % split_kernels()->depth_unit == 0;
+}
+
+Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const ConvShape& g, Operands operands) {
   const auto type = operation.data_type();
   const size_t element = dnnl::memory::data_type_size(type);
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find("x"))] = pixels_tensor(g.x, type);
   prepared.inputs[size_t(operation.find("dy"))] = pixels_tensor(g.y, type);
   prepared.outputs[0] = taps_tensor(g.weight, dnnl::memory::data_type::f32);
-  const KernelTable* kernels = pixel_kernels(operation, /*narrow=*/true);
+  const KernelTable* kernels = pixel_kernels(operation, /*narrow=*/true, operands);
   WinogradWeightJob job{kernels,
                         type,
                         PixelMap(g.x, element),
                         PixelMap(g.y, element),
                         g.padding_begin[0],
                         g.padding_begin[1],
-                        Tiling(g.x[0], g.y[2], g.y[3], std::min(g.x[1], g.y[1]), rows_of_block(g.x[1], g.y[1])),
+                        Tiling(g.x[0], g.y[2], g.y[3], std::min(g.x[1], g.y[1]), rows_of_block(g.x[1], g.y[1]),
+                               operands == Operands::split ? kernels->depth_unit : 1),
                         operation.input_buffer("x"),
                         operation.input_buffer("dy"),
                         operation.output_buffer(),
@@ -163,7 +168,7 @@ Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const
   job.shares = scratch.take(job.share_bytes * job.members.size());
   prepared.scratch_bytes = scratch.bytes();
   prepared.implementation = std::string("winograd 3x4, ") + kernels->instructions;
-  prepared.reason = winograd_reason();
+  prepared.reason = reason_of(winograd_reason(), operands);
   prepared.executable = std::make_unique<WinogradWeightExecutable>(std::move(job));
   return prepared;
 }

@@ -10,8 +10,14 @@ namespace sheaf {
 /// Products over the batch need at least this many images.
 constexpr int64_t least_pixel_images = 32;
 
+/// What products multiply: values as they are stored, or those of f32 split into two parts of bf16.
+enum class Operands { whole, split };
+
 /// The arithmetic for the operation's dtype; null if the CPU has none. `narrow`: bf16 operands may stay bf16.
-const winograd::KernelTable* pixel_kernels(const Operation& operation, bool narrow);
+const winograd::KernelTable* pixel_kernels(const Operation& operation, bool narrow, Operands operands = Operands::whole);
+
+/// Whether f32 values may be split: --numerics fast, a CPU with such products, and channels in whole units of their depth.
+bool split_fits(const Operation& operation, const ConvShape& shape);
 
 /// Elements along `count` values of a depth, and the zeros behind them.
 inline int64_t elements_along(const winograd::KernelTable& kernels, int64_t count) {
@@ -27,5 +33,7 @@ winograd::Finish pixel_finish(const Operation& operation);
 
 /// For explain.
 const char* pixels_reason();
+/// `reason`, and that operands are split.
+std::string reason_of(const char* reason, Operands operands);
 
 }  // namespace sheaf

@@ -23,7 +23,7 @@ const KernelTable* split_kernels() {
 }
 
 void* outside_of_x() {
-  alignas(64) static char zeros[outside_bytes];
+  alignas(64) static char zeros[largest_unit * outside_bytes];
   return zeros;
 }
 

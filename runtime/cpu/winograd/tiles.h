@@ -19,14 +19,15 @@ struct Block {
 inline int64_t tiles_of(int64_t size) { return (size + tile_size - 1) / tile_size; }
 
 /// All tiles of `images` images of `height` × `width` pixels of y, in blocks of some `rows` rows. `channels`: the fewer
-/// there are, the more images a block has, so that runs of a pixel are worth fetching.
+/// there are, the more images a block has, so that runs of a pixel are worth fetching. `unit`: a block has a multiple of so many
+/// images, or all.
 class Tiling {
  public:
-  Tiling(int64_t images, int64_t height, int64_t width, int64_t channels, int64_t rows)
+  Tiling(int64_t images, int64_t height, int64_t width, int64_t channels, int64_t rows, int64_t unit = 1)
       : images_(images), columns_(tiles_of(width)), tiles_(tiles_of(height) * columns_) {
     constexpr int64_t least_run = 256;
-    block_images_ = std::min(images, std::max(least_run / channels, cut(rows, tiles_)));
-    block_images_ = std::max<int64_t>(1, block_images_);
+    const int64_t wanted = std::max({int64_t{1}, least_run / channels, cut(rows, tiles_)});
+    block_images_ = std::min(images, cut(wanted, unit) * unit);
     block_tiles_ = std::clamp<int64_t>(rows / block_images_, 1, tiles_);
     if (block_tiles_ > columns_) block_tiles_ -= block_tiles_ % columns_;
   }
@@ -69,9 +70,9 @@ struct PixelMap {
       }
     }
   }
-  /// Images, a multiple of `pair`, whose run in one pixel is short enough to replace pixels outside, and for tiles' pixels to
-  /// stay in the first cache; one if the next image's is elsewhere.
-  int64_t strip(int64_t pair) const { return channels_last ? 1 : std::max<int64_t>(1, 1024 / channels / pair) * pair; }
+  /// Images, a multiple of `unit`, whose run in one pixel is short enough to replace pixels outside, and, if a unit's is, for tiles' pixels
+  /// to stay in the first cache; one if the next image's is elsewhere.
+  int64_t strip(int64_t unit) const { return channels_last ? 1 : std::max<int64_t>(1, 1024 / channels / unit) * unit; }
 };
 
 /// Calls body(tile, image, images) for `strip` images of a tile at a time, all counted from the block's first.
@@ -82,9 +83,10 @@ void for_strips(const Block& block, int64_t strip, Body body) {
 }
 
 constexpr int64_t most_channels = 4096;
-/// What is outside, bytes: as long as a strip's run, which is an image's in f32 or two images' in bf16 at the most.
+/// What is outside of y, bytes: as long as a strip's run, which is an image's at the most.
 constexpr size_t outside_bytes = most_channels * sizeof(float);
-/// Zeros.
+/// Zeros: as many as a strip's run has in x or dy, which is a unit of images' at the most.
 void* outside_of_x();
+constexpr int64_t largest_unit = 32;
 
 }  // namespace sheaf::winograd

@@ -83,7 +83,7 @@ TEST_P(Pixels, convolution_agrees_with_loops) {
     TrainingStep step = step_of(c, draw);
     step.prepare = [&](const PrepareRequest& request) -> Result<Prepared> {
       const Operation operation(request);
-      return prepare_conv_pixels(operation, conv_shape(operation));
+      return prepare_conv_pixels(operation, conv_shape(operation), Operands::whole);
     };
     check(step, reference(c));
   }
@@ -103,7 +103,7 @@ TEST_P(Pixels, gradients_agree_with_loops) {
     TrainingStep step = step_of(data, draw);
     step.prepare = [&](const PrepareRequest& request) -> Result<Prepared> {
       const Operation operation(request);
-      return prepare_conv_backward_data_pixels(operation, conv_shape(operation, s.x, s.weight, s.y, "dy"));
+      return prepare_conv_backward_data_pixels(operation, conv_shape(operation, s.x, s.weight, s.y, "dy"), Operands::whole);
     };
     check(step, reference_training(data));
 
@@ -120,19 +120,22 @@ TEST_P(Pixels, gradients_agree_with_loops) {
       const Operation operation(request);
       ConvShape shape = conv_shape(operation, s.x, s.weight, s.y, "dy");
       if (operation.flag("bias", false)) shape.bias = {s.weight[0]};
-      return prepare_conv_backward_weight_pixels(operation, shape);
+      return prepare_conv_backward_weight_pixels(operation, shape, Operands::whole);
     };
     check(step, reference_training(weight));
   }
 }
 
-/// Of bf16 with as many images as AMX's tiles have rows, fewer and more: close to loops, and the same bits by any number of threads.
-TEST_P(Pixels, bf16_agrees_with_loops_by_any_number_of_threads) {
-  if (!has_bf16()) GTEST_SKIP() << "this CPU doesn't multiply bf16";
-  Draw draw(GetParam());
+/// By tiles, of bf16 or of f32 in two parts, with as many images as AMX's tiles have rows, fewer and more: close to loops, and the same bits
+/// by any number of threads.
+void check_by_threads(Draw& draw, bool bf16) {
   for (int i = 0; i < 5; ++i) {
     Shapes s = draw_shapes(draw);
     s.x[0] = s.y[0] = draw.one_of<int64_t>({2, 16, 17, 33, 70});
+    if (!bf16) {  // whole units of a split depth
+      s.x[1] = s.weight[1] = draw.one_of<int64_t>({32, 64});
+      s.y[1] = s.weight[0] = draw.one_of<int64_t>({32, 96});
+    }
     StepCase y{Op::conv, {{"x", draw.tensor(s.x)}, {"weight", draw.tensor(s.weight), true}}, s.attributes, {s.y}};
     if (draw.chance(50)) y.operands.push_back({"bias", draw.tensor({s.weight[0]}), true});
     StepCase dx{Op::conv_backward_data, {{"dy", draw.tensor(s.y)}, {"weight", draw.tensor(s.weight)}}, s.attributes, {s.x}};
@@ -142,10 +145,11 @@ TEST_P(Pixels, bf16_agrees_with_loops_by_any_number_of_threads) {
     for (StepCase* step : {&y, &dx, &dweight}) {
       step->attributes["dilation"] = {1, 1};
       step->attributes["groups"] = 1;
-      step->bf16 = true;
-      step->candidate = "pixels";
+      step->bf16 = bf16;
+      step->fast = !bf16;
+      step->candidate = bf16 ? "pixels" : "pixels_split";
       for (Operand& operand : step->operands)
-        if (operand.role != "bias") operand.value = rounded_to_bf16(std::move(operand.value));
+        if (bf16 && operand.role != "bias") operand.value = rounded_to_bf16(std::move(operand.value));
       const auto expected = step->op == Op::conv ? reference(*step) : reference_training(*step);
       std::vector<float> first;
       for (const int threads : {1, 2, 3}) {
@@ -153,13 +157,24 @@ TEST_P(Pixels, bf16_agrees_with_loops_by_any_number_of_threads) {
         SCOPED_TRACE(to_string(step->op) + " " + step->attributes.dump() + " threads " + std::to_string(threads));
         const auto run = run_step(*step);
         ASSERT_TRUE(bool(run)) << to_string(run.error());
-        ASSERT_EQ(run->candidate, "pixels");
-        EXPECT_LT(relative_error(run->outputs[0], expected[0]), 0x1p-8 + 2e-5);
+        ASSERT_EQ(run->candidate, step->candidate);
         if (first.empty()) first = run->outputs[0].data;
         EXPECT_TRUE(run->outputs[0].data == first);
       }
     }
   }
+}
+
+TEST_P(Pixels, bf16_agrees_with_loops_by_any_number_of_threads) {
+  if (!has_bf16()) GTEST_SKIP() << "this CPU doesn't multiply bf16";
+  Draw draw(GetParam());
+  check_by_threads(draw, true);
+}
+
+TEST_P(Pixels, split_f32_agrees_with_loops_by_any_number_of_threads) {
+  if (!has_amx()) GTEST_SKIP() << "this CPU has no AMX";
+  Draw draw(GetParam());
+  check_by_threads(draw, false);
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, Pixels, testing::Range(1u, 5u));

@@ -71,6 +71,12 @@ Shapes shapes_of(Dims x, int64_t out, Dims begin, Dims end) {
           {{"stride", {1, 1}}, {"padding_begin", begin}, {"padding_end", end}, {"dilation", {1, 1}}, {"groups", 1}}};
 }
 
+/// Channels and images that are whole units of a split depth.
+Shapes draw_split_shapes(Draw& draw) {
+  return shapes_of({32 * draw.number(1, 2), 32 * draw.number(1, 3), draw.number(4, 7), draw.number(4, 7)},
+                   32 * draw.number(1, 3), draw.numbers(2, 0, 2), draw.numbers(2, 0, 2));
+}
+
 Shapes draw_shapes(Draw& draw) {
   const int64_t height = draw.number(4, 15), width = draw.number(4, 15), most = std::min<int64_t>(37, 1500 / (height * width));
   const int64_t images = draw.chance(70) ? most : draw.number(1, most), in = 16 * draw.number(2, 5),
@@ -114,12 +120,24 @@ std::vector<Pass> passes(const Shapes& s, Draw& draw, Some images, Some channels
   return {forward, data, weight};
 }
 
-bool has_winograd(bool bf16) { return bf16 ? has_bf16() : has_avx2(); }
+/// What products are of: values of either type, or f32 split into two parts of bf16.
+enum class Way { f32, bf16, split };
+std::vector<Way> ways() {
+  std::vector<Way> here;
+  if (has_avx2()) here.push_back(Way::f32);
+  if (has_bf16()) here.push_back(Way::bf16);
+  if (has_amx()) here.push_back(Way::split);
+  return here;
+}
+
 bool is_winograd(const StepRun& run) { return run.implementation.find("winograd") != std::string::npos; }
 
-/// Operands of a gradient may be rounded to bf16 once they are transformed: 1% of the result, several in a few places.
-void expect_within_transformed_rounding(const Tensor& actual, const Tensor& expected) {
-  ASSERT_EQ(actual.dims, expected.dims);
+/// The error's root mean square, and its largest, both relative to the root mean square of what is expected.
+struct Errors {
+  double usual = 0, largest = 0;
+};
+Errors errors_of(const Tensor& actual, const Tensor& expected) {
+  EXPECT_EQ(actual.dims, expected.dims);
   double squares = 0, differences = 0, largest = 0;
   for (int64_t i = 0; i < expected.size(); ++i) {
     const double difference = double(actual.data[i]) - expected.data[i];
@@ -127,19 +145,18 @@ void expect_within_transformed_rounding(const Tensor& actual, const Tensor& expe
     differences += difference * difference;
     largest = std::max(largest, std::isnan(difference) ? HUGE_VAL : std::fabs(difference));
   }
-  EXPECT_LE(std::sqrt(differences), 0.02 * std::sqrt(squares));
-  EXPECT_LE(largest, 0.12 * std::sqrt(squares / double(expected.size())));
+  return {std::sqrt(differences / squares), largest / std::sqrt(squares / double(expected.size()))};
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   return a.dims == b.dims && std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(float)) == 0;
 }
 
-void prepare(Pass& pass, bool bf16) {
+void prepare(Pass& pass, Way way) {
   pass.step.fast = true;
-  pass.step.bf16 = bf16;
-  pass.step.candidate = "winograd";
-  if (!bf16) return;
+  pass.step.bf16 = way == Way::bf16;
+  pass.step.candidate = way == Way::split ? "winograd_split" : "winograd";
+  if (way != Way::bf16) return;
   for (Operand& operand : pass.step.operands) {
     if (operand.role != "bias") operand.value = rounded_to_bf16(std::move(operand.value));
     operand.constant = false;  // as in training: in inference few images are computed another way
@@ -151,19 +168,31 @@ std::string describe(const StepCase& c) {
          (c.bf16 ? " bf16, " : ", ") + std::to_string(c.threads) + " threads";
 }
 
+/// Whether f32 values can be split: the sums' depth is whole units.
+bool splits(const StepCase& step) {
+  const bool weight = step.op == Op::conv_backward_weight;
+  const Dims &from = step.operands[0].value.dims, &to = step.outputs[0];
+  return from[1] % 32 == 0 && to[weight ? 0 : 1] % 32 == 0 && (!weight || from[0] % 32 == 0);
+}
+
 /// All of it is written, and the compared part agrees with the loops.
 void check(const Pass& pass) {
-  const bool bf16 = pass.step.bf16, forward = pass.step.op == Op::conv;
+  const bool bf16 = pass.step.bf16, forward = pass.step.op == Op::conv, split = pass.step.candidate == "winograd_split";
   SCOPED_TRACE(describe(pass.step));
   const auto run = run_step(pass.step);
   ASSERT_TRUE(bool(run)) << to_string(run.error());
   SCOPED_TRACE(run->implementation);
-  if (has_winograd(bf16)) EXPECT_TRUE(is_winograd(*run));
+  EXPECT_EQ(run->candidate, pass.step.candidate);
+  EXPECT_TRUE(is_winograd(*run));
   const std::vector<Tensor> expected = pass.expected();
   for (size_t i = 0; i < expected.size(); ++i) {
     const Tensor actual = parts_of(run->outputs[i], pass.outputs[i]);
-    if (bf16 && !forward && i == 0) expect_within_transformed_rounding(actual, expected[i]);
-    else EXPECT_LE(relative_error(actual, expected[i]), 1e-4 + (bf16 && forward ? result_rounding : 0)) << "output " << i;
+    if (i == 0 && (split || (bf16 && !forward))) {
+      // Operands are rounded once they are transformed, to bf16: 1% of the result, several in a few places; to two parts: 2⁻⁸ of that.
+      const Errors errors = errors_of(actual, expected[i]);
+      if (split) EXPECT_LE(errors.usual, split ? 0.02 / 256 : 0.02);
+      EXPECT_LE(errors.largest, split ? 0.12 / 256 : 0.12);
+    } else EXPECT_LE(relative_error(actual, expected[i]), 1e-4 + (bf16 && forward ? result_rounding : 0)) << "output " << i;
     for (const float value : run->outputs[i].data) ASSERT_TRUE(std::isfinite(value)) << "output " << i;
   }
 }
@@ -174,31 +203,42 @@ TEST_P(WinogradSteps, agree_with_loops) {
   Draw draw(GetParam());
   const Shapes s = draw_shapes(draw);
   for (Pass& pass : passes(s, draw, {0, 2}, {draw.number(0, 4), 5})) {
-    for (const bool bf16 : {false, true}) {
+    for (const Way way : ways()) {
+      if (way == Way::split) continue;
       pass.step.threads = draw.one_of({1, 1, 2, 2, 3, 4, 5});
-      prepare(pass, bf16);
-      if (!bf16 || has_bf16()) check(pass);
+      prepare(pass, way);
+      check(pass);
     }
+  }
+}
+
+TEST_P(WinogradSteps, of_split_values_agree_with_loops) {
+  if (!has_amx()) GTEST_SKIP() << "this CPU has no AMX";
+  Draw draw(GetParam());
+  for (Pass& pass : passes(draw_split_shapes(draw), draw, {0, 5}, {draw.number(0, 4), 5})) {
+    pass.step.threads = draw.one_of({1, 1, 2, 2, 3, 4, 5});
+    prepare(pass, Way::split);
+    check(pass);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, WinogradSteps, testing::Range(1u, 17u));
 
 TEST(WinogradSteps, any_number_of_threads_makes_the_same_bits) {
-  if (!has_winograd(false)) GTEST_SKIP() << "this CPU has no AVX2";
+  if (ways().empty()) GTEST_SKIP() << "this CPU has no AVX2";
   Draw draw(2);
-  for (const Dims& x : {Dims{5, 32, 9, 14}, Dims{17, 80, 6, 7}}) {
-    for (Pass& pass : passes(shapes_of(x, 48, {1, 0}, {1, 2}), draw, {}, {})) {
-      for (const bool bf16 : {false, true}) {
-        if (bf16 && !has_bf16()) continue;
-        prepare(pass, bf16);
+  for (const Dims& x : {Dims{5, 32, 9, 14}, Dims{17, 80, 6, 7}, Dims{64, 32, 5, 6}}) {
+    for (Pass& pass : passes(shapes_of(x, x[1] == 32 ? 64 : 48, {1, 0}, {1, 2}), draw, {}, {})) {
+      for (const Way way : ways()) {
+        if (way == Way::split && !splits(pass.step)) continue;
+        prepare(pass, way);
         std::vector<Tensor> first;
-        for (const int threads : {1, 2, 3, 4}) {
+        for (const int threads : {1, 2, 3, 4, 9}) {
           pass.step.threads = threads;
           SCOPED_TRACE(describe(pass.step));
           const auto run = run_step(pass.step);
           ASSERT_TRUE(bool(run)) << to_string(run.error());
-          EXPECT_TRUE(is_winograd(*run)) << run->implementation;
+          EXPECT_EQ(run->candidate, pass.step.candidate);
           if (first.empty()) first = run->outputs;
           for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(same_bits(run->outputs[i], first[i])) << "output " << i;
         }
@@ -210,10 +250,13 @@ TEST(WinogradSteps, any_number_of_threads_makes_the_same_bits) {
 /// Weights beyond the second cache are multiplied by larger blocks.
 TEST(WinogradSteps, many_channels_and_images) {
   Draw draw(1);
-  for (Pass& pass : passes(shapes_of({290, 272, 4, 4}, 256, {1, 1}, {1, 1}), draw, {1, 37}, {3, 41})) {
+  for (Pass& pass : passes(shapes_of({288, 288, 4, 4}, 256, {1, 1}, {1, 1}), draw, {1, 37}, {3, 41})) {
     pass.step.threads = 2;
-    prepare(pass, false);
-    check(pass);
+    for (const Way way : ways()) {
+      if (way == Way::bf16) continue;
+      prepare(pass, way);
+      check(pass);
+    }
   }
 }
 
