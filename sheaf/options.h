@@ -22,7 +22,7 @@ class Trace;  // sheaf/trace.h
 std::shared_ptr<ArenaPool> make_arena_pool();
 
 struct BindOptions {
-  bool fast_numerics = false;  ///< allow Winograd convolutions on CPUs, TF32 on GPUs: faster, other rounding
+  bool fast_numerics = false;  ///< allow Winograd convolutions and split f32 on CPUs, TF32 on GPUs: faster, other rounding
   bool graphs = true;          ///< on GPUs: replay recorded operations instead of launching each one; the same bits
   bool deterministic = true;   ///< on GPUs: no sums whose order depends on timing
   /// Seconds without any progress after which a run gives up waiting for a GPU: it fails, and so does everything that uses the

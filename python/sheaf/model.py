@@ -63,7 +63,7 @@ class Model(_sheaf.Model):
 
         `devices`: "cpu:0,cpu:1", "cpu:0-3", "cuda:0"; plain "cpu" is host-only mode, in which nothing is partitioned.
         `batch`: rows of a whole batch; smaller ones work, too.
-        `numerics`: "fast" allows Winograd convolutions on CPUs and TF32 on GPUs: faster, with other rounding.
+        `numerics`: "fast" allows Winograd convolutions and split f32 on CPUs, TF32 on GPUs: faster, with other rounding.
         `deterministic`: on GPUs, no sums whose order depends on timing. `threads`: total CPU threads; 0: all there are.
         `shards`: parts that every batch is cut into, whatever the devices, so that all lists give the same bits; None: one a device.
         `tune`: "quick" or "full": measurement chooses implementations of operations, and a cache file keeps them (docs/cpu-choices.md).

@@ -69,7 +69,7 @@ struct PrepareRequest {
   std::span<const TensorSpec> inputs;   ///< in their current formats
   std::span<const TensorSpec> outputs;  ///< dims and dtype; the operation chooses the formats
   int threads = 1;                      ///< of the lane
-  bool fast_numerics = false;           ///< --numerics fast: Winograd (CPU), TF32 (CUDA) allowed
+  bool fast_numerics = false;           ///< --numerics fast: Winograd, split f32 (CPU), TF32 (CUDA) allowed
   /// Inputs that depend only on weights: they are reordered once, so the operation may request any format.
   std::span<const bool> constant;
   /// For op `kernel`: the loaded objects (null if a binding is only planned: then there is no executable), and the step's

@@ -77,7 +77,7 @@ void seed_option(OptionParser& parser) {
 }
 
 void numerics_option(OptionParser& parser) {
-  parser.option("--numerics", "KIND", "arithmetic; fast allows Winograd convolutions on CPUs and TF32 on GPUs")
+  parser.option("--numerics", "KIND", "arithmetic; fast allows Winograd convolutions and split f32 on CPUs, TF32 on GPUs")
       .choices({"strict", "fast"});
 }
 

@@ -6,7 +6,7 @@
 // few images they are nhwc, and a run is an image's channels.) Blocks of tiles are transformed, multiplied and
 // transformed back one after the other. The weight is in hwio and is transformed at each run; its gradient has the same
 // layout. Sums are f32. With bf16 activations and weights, y is made with operands in f32, and the gradients with operands
-// rounded to bf16 after the transform (kernels.h).
+// rounded to bf16 after the transform (kernels.h). On a CPU with AMX the transforms of f32 may be split.
 //
 // oneDNN 2.6 has Winograd in channel blocks (x86-64-v4 only), which takes 1.5 to 3 times as long (docs/performance.md).
 #pragma once

@@ -134,7 +134,9 @@ TEST_P(WinogradNan, is_not_made_of_infinities_in_a_residual) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(of, WinogradNan, testing::Values(Operands::f32, Operands::bf16, Operands::split));
+constexpr const char* names[] = {"f32", "bf16", "split"};
+INSTANTIATE_TEST_SUITE_P(of, WinogradNan, testing::Values(Operands::f32, Operands::bf16, Operands::split),
+                         [](const auto& info) { return names[size_t(info.param)]; });
 
 }  // namespace
 }  // namespace sheaf::test

@@ -2,6 +2,7 @@
 // loop computes only some images and channels of a result; the poison in its buffer reveals whether all of it was written.
 #include "runtime/machine/isa.h"
 #include "runtime/plan/op_list.h"
+#include "tests/unit/runtime/cpu/compared_parts.h"
 #include "tests/unit/runtime/cpu/draw.h"
 #include "tests/unit/runtime/cpu/reference.h"
 #include "tests/unit/runtime/cpu/reference_training.h"
@@ -16,36 +17,6 @@ namespace sheaf::test {
 namespace {
 
 constexpr double result_rounding = 0x1p-8;  ///< of a result to bf16, relative to the largest
-
-/// first, first + step, … of a dimension.
-struct Some {
-  int64_t first = 0, step = 1;
-};
-
-Tensor some_of(const Tensor& tensor, size_t axis, Some some) {
-  int64_t outer = 1, inner = 1;
-  for (size_t i = 0; i < axis; ++i) outer *= tensor.dims[i];
-  for (size_t i = axis + 1; i < tensor.dims.size(); ++i) inner *= tensor.dims[i];
-  Tensor result;
-  result.dims = tensor.dims;
-  result.dims[axis] = 0;
-  for (int64_t i = some.first; i < tensor.dims[axis]; i += some.step) ++result.dims[axis];
-  for (int64_t i = 0; i < outer; ++i) {
-    for (int64_t j = some.first; j < tensor.dims[axis]; j += some.step) {
-      const auto from = tensor.data.begin() + (i * tensor.dims[axis] + j) * inner;
-      result.data.insert(result.data.end(), from, from + inner);
-    }
-  }
-  return result;
-}
-
-/// Which parts of a tensor are compared: axis by axis.
-using Parts = std::vector<std::pair<size_t, Some>>;
-
-Tensor parts_of(Tensor tensor, const Parts& parts) {
-  for (const auto& [axis, some] : parts) tensor = some_of(tensor, axis, some);
-  return tensor;
-}
 
 struct Pass {
   StepCase step;
