@@ -42,7 +42,7 @@ struct Finish {
 };
 
 /// c = a · b or c += a · b: [rows × depth] · [depth × columns], of elements that are each KernelTable::pair values along the
-/// depth. Element (i, k) of a is at i·a_row + k·a_depth, one of which is k or i; b is cut into panels of KernelTable::panel columns (the
+/// depth. Element (i, k) of a is at i·a_row + k·a_depth, and one of the two is 1; b is cut into panels of KernelTable::panel columns (the
 /// last may be half one), of which element (k, j) is at k·b_depth + j. c is f32.
 struct Product {
   int64_t rows, columns, depth;
@@ -72,12 +72,13 @@ struct KernelTable {
   const char* instructions;  ///< "x86-64-v4"
   int lanes;                 ///< of f32 in a register
   int panel;                 ///< columns that a product makes at once: two registers
-  int pair;                  ///< values to an operand's element: 1, f32, whole or split, or 2, bf16
-  int depth_unit;  ///< values of which a depth is a multiple. Split: 32, 16 pairs of high parts and then 16 of low ones
+  int pair;                  ///< values to an operand's element: 1, f32, or 2, bf16
+  /// Values of which a depth is a multiple. Split: 32, in the place of whose elements there are 16 of high parts in pairs, then 16 of low ones.
+  int depth_unit;
   /// Bᵀ d B: window[36] → out[position · stride + (image · channels + channel) / pair], for y of x and dx of dy.
   void (*transform_source)(const void* const* window, float* out, int64_t stride, int64_t images, int64_t channels);
   /// The same for dweight, whose sums go along images: → out[position · stride + image / pair · channels + channel], with
-  /// zeros for the image that an odd number lacks. Positions count from the first of `rows`.
+  /// zeros for the images that the last unit of the depth lacks. Positions count from the first of `rows`.
   /// Only the first `channels` of an image's run of `image_stride` values.
   void (*transform_x)(const void* const* window, float* out, int64_t stride, int64_t images, int64_t channels,
                       int64_t image_stride, Rows rows);
