@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Of a whole file: its version, and digests of key and text.
-std::string heading(std::string_view key, std::string_view text) {
-  return "kept by " + name_and_version() + "\n" + sha256(key) + "\n" + sha256(text) + "\n";
+std::string heading(const std::string& key_digest, std::string_view text) {
+  return "kept by " + name_and_version() + "\n" + key_digest + "\n" + sha256(text) + "\n";
 }
 
 }  // namespace
@@ -26,19 +26,21 @@ KeptFiles KeptFiles::of_user(const std::string& name) {
   return KeptFiles(folder.empty() ? "" : folder + "/" + name);
 }
 
-std::string KeptFiles::file_of(std::string_view key) const { return folder_ + "/" + sha256(key).substr(0, 32); }
+std::string KeptFiles::file_of(std::string_view key) const { return file_of_digest(sha256(key)); }
+
+std::string KeptFiles::file_of_digest(const std::string& key_digest) const { return folder_ + "/" + key_digest.substr(0, 32); }
 
 std::optional<std::string> KeptFiles::find(std::string_view key) const {
   if (folder_.empty()) return std::nullopt;
-  const std::string file = file_of(key);
+  const std::string key_digest = sha256(key), file = file_of_digest(key_digest);
   std::error_code error;
   if (!fs::is_regular_file(file, error)) return std::nullopt;
   auto text = read_file(file, most_bytes_);
   if (!text) return std::nullopt;
-  const size_t length = heading(key, "").size();  // whatever the text
+  const size_t length = heading(key_digest, "").size();  // whatever the text
   if (text->size() < length) return std::nullopt;
   std::string body = text->substr(length);
-  if (text->compare(0, length, heading(key, body)) != 0) return std::nullopt;
+  if (text->compare(0, length, heading(key_digest, body)) != 0) return std::nullopt;
   // Used just now; in a folder that can only be read nothing is ever removed either.
   fs::last_write_time(file, fs::file_time_type::clock::now(), error);
   return body;
@@ -49,7 +51,8 @@ Result<void> KeptFiles::keep(std::string_view key, std::string_view text) const 
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) return Error({folder_, 0, 0}, "can't be made: " + error.message());
-  SHEAF_TRY(write_file_atomically(file_of(key), heading(key, text) + std::string(text)));
+  const std::string key_digest = sha256(key);
+  SHEAF_TRY(write_file_atomically(file_of_digest(key_digest), heading(key_digest, text) + std::string(text)));
   make_room();
   return {};
 }

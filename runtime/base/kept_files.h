@@ -31,6 +31,7 @@ class KeptFiles {
   std::string file_of(std::string_view key) const;
 
  private:
+  std::string file_of_digest(const std::string& key_digest) const;
   void make_room() const;
 
   std::string folder_;

@@ -21,14 +21,28 @@ constexpr double kTurnedRate = 1.8;       ///< the same where a is turned for th
 constexpr double kSplitPasses = 1.15;     ///< Winograd's transforms, times f32's
 constexpr double kSplitSeconds = .12e-9;  ///< to split an activation in the core's cache
 
+/// Products of few images have few rows.
+double images_share(const Work& work) {
+  const double images = std::min(1.0, double(work.images) / least_pixel_images);
+  return images * images;
+}
+
+/// Of y or dx by AMX.
+double tiles_share(const Work& work) {
+  const double c = double(work.channels);
+  return .95 * c / (c + 4) * (work.pointwise ? .5 : 1) * images_share(work);
+}
+
+/// Sums of a pixel come into its place after all its terms, which are few for a 1×1 kernel.
+double sums_seconds(const Work& work, ConvResult result) {
+  return 2 * 4 * (result == ConvResult::dx ? work.elements_x : work.elements_y) / kCacheRate;
+}
+
 /// Products over the batch by AMX.
 double pixel_tiles_alone(const Work& work, ConvResult result) {
   if (result == ConvResult::dweight)
     return (work.met / (.7 * kMatrixRate) + kPackSeconds * (work.elements_x + work.elements_y)) / work.threads;
-  const double c = double(work.channels), images = std::min(1.0, double(work.images) / least_pixel_images);
-  const double share = .95 * c / (c + 4) * (work.pointwise ? .5 : 1) * images * images;
-  const double passes = 2 * 4 * (result == ConvResult::dx ? work.elements_x : work.elements_y) / kCacheRate;
-  return (work.met / (share * kMatrixRate) + passes) / work.threads;
+  return (work.met / (tiles_share(work) * kMatrixRate) + sums_seconds(work, result)) / work.threads;
 }
 
 double pixels_whole_alone(const Work& work, ConvResult result) {
@@ -44,10 +58,7 @@ double pixels_whole_alone(const Work& work, ConvResult result) {
   else share = work.bf16 ? .95 * grows(work.channels, 58) : .95 * c / (c + 12);
   if (!has_avx512()) share *= .6;
   if (work.pointwise) share *= .7;
-  const double images = std::min(1.0, double(work.images) / least_pixel_images);  // the rows of its products
-  // Sums of a pixel come into its place after all its terms, which are few for a 1×1 kernel.
-  const double passes = 2 * 4 * (result == ConvResult::dx ? work.elements_x : work.elements_y) / kCacheRate;
-  return (work.met / (share * images * images) / vector_rate(work.bf16) + passes) / work.threads;
+  return (work.met / (share * images_share(work)) / vector_rate(work.bf16) + sums_seconds(work, result)) / work.threads;
 }
 
 /// The same for split values. A pixel's activations are split once for all of a kernel's row of taps that see it.
@@ -59,12 +70,11 @@ double pixels_split_alone(const Work& work, const ConvShape& g, ConvResult resul
             2 * kPackSeconds * (work.elements_x + work.elements_y)) /
            work.threads;
   }
-  const double c = double(work.channels), images = std::min(1.0, double(work.images) / least_pixel_images);
-  const double share = .95 * c / (c + 4) * (work.pointwise ? .5 : 1) * images * images;
   const double read = work.met / 2 / double(result == ConvResult::dx ? g.x[1] : g.y[1]);  // activations, by all taps
   const double splits = read * std::min(1.0, double(g.stride[1]) / double(g.weight[3]));
-  const double passes = 2 * 4 * (result == ConvResult::dx ? work.elements_x : work.elements_y) / kCacheRate;
-  return (work.met / (share * kSplitRate * vector_rate(false)) + kSplitSeconds * splits + passes) / work.threads;
+  return (work.met / (tiles_share(work) * kSplitRate * vector_rate(false)) + kSplitSeconds * splits +
+          sums_seconds(work, result)) /
+         work.threads;
 }
 
 }  // namespace

@@ -180,6 +180,7 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient, 
   job.sums_bytes = size_t(job.block() * job.out) * sizeof(float);
   job.sums = scratch.take(job.sums_bytes * size_t(job.threads));
   if (job.packs()) {
+    static_assert(most_terms + most_terms / 2 <= size_t(PackedPixels::most));
     const size_t terms_of_call = std::min(most_terms, most_of_a_pixel);
     job.places = int64_t(terms_of_call + terms_of_call / 2);  // and those that the pixels just made saw
     job.sources = scratch.take(size_t(job.places_elements() * job.threads) * sizeof(float));
