@@ -1,7 +1,7 @@
 # Precompiled headers. JSON, GoogleTest and the standard library are most of what a file of the runtime, or of its
 # tests, takes to compile: 1.1 of 1.9 seconds. (Files that include MLIR have a header of their own: SheafMlir.cmake.)
 #
-#   sheaf_precompile(TARGET)        a library, compiled with -fPIC
+#   sheaf_precompile(TARGET)        a library, or a program
 #   sheaf_precompile_test(TARGET)   a test program
 include_guard(GLOBAL)
 include(SheafUnity)
@@ -25,10 +25,19 @@ endfunction()
 
 sheaf_pch(sheaf_runtime_pch ${CMAKE_CURRENT_LIST_DIR}/runtime_pch.h nlohmann_json::nlohmann_json)
 
-function(sheaf_precompile target)
+function(sheaf_reuse_pch target pch)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")  # compiled as the header was: -fPIC, not a program's -fPIE
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
   target_compile_options(${target} PRIVATE ${SHEAF_PCH_OPTIONS})
-  target_precompile_headers(${target} REUSE_FROM sheaf_runtime_pch)
+  target_precompile_headers(${target} REUSE_FROM ${pch})
   sheaf_unity(${target})
+endfunction()
+
+function(sheaf_precompile target)
+  sheaf_reuse_pch(${target} sheaf_runtime_pch)
 endfunction()
 
 # ThreadSanitizer's build is compiled without optimisation, in two thirds of the time; what loops over numbers is optimised there too, so
@@ -49,8 +58,5 @@ function(sheaf_precompile_test target)
     target_compile_options(sheaf_test_pch PRIVATE -O0)
   endif()
   target_compile_options(${target} PRIVATE -O0)
-  # As the header was: -fPIC, not a program's -fPIE.
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${target} PRIVATE -fPIC ${SHEAF_PCH_OPTIONS})
-  target_precompile_headers(${target} REUSE_FROM sheaf_test_pch)
+  sheaf_reuse_pch(${target} sheaf_test_pch)
 endfunction()

@@ -5,7 +5,7 @@
 namespace sheaf {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') result += '\\';
@@ -31,7 +31,7 @@ std::string arguments_of(const OptionInfo& option, bool taken) {
     case ValueKind::choice: break;
   }
   for (const std::string& choice : option.choices) words += (words.empty() ? "" : " ") + choice;
-  return exclusive + " -a " + quoted(words);
+  return exclusive + " -a " + in_quotes(words);
 }
 
 }  // namespace
@@ -42,14 +42,14 @@ std::string fish_completion() {
     const OptionParser parser = verb.options();
     const std::string begin = "complete -c sheaf -n '__sheaf_verb_is " + parser.verb() + "'";
     names += " " + parser.verb();
-    rules += "\ncomplete -c sheaf -n __sheaf_needs_verb -f -a " + parser.verb() + " -d " + quoted(parser.summary()) + "\n";
+    rules += "\ncomplete -c sheaf -n __sheaf_needs_verb -f -a " + parser.verb() + " -d " + in_quotes(parser.summary()) + "\n";
     rules += begin + " -s h -l help -d 'lists the options'\n";
     for (const OptionInfo& option : parser.options()) {
       std::string names_of;
       for (const std::string& name : spellings_of(option))
         names_of += name.size() == 2 ? " -s " + name.substr(1) : " -l " + name.substr(2);
       rules += begin + names_of + (option.placeholder.empty() ? "" : arguments_of(option, true)) + " -d " +
-               quoted(option.help) + "\n";
+               in_quotes(option.help) + "\n";
     }
     for (const OptionInfo& argument : parser.positionals()) rules += begin + arguments_of(argument, false) + "\n";
   }
@@ -59,13 +59,13 @@ std::string fish_completion() {
          "function __sheaf_verb_is\n  set -l words (commandline -opc)\n"
          "  test (count $words) -ge 2; and test \"$words[2]\" = $argv[1]\nend\n\n"
          "function __sheaf_verbs\n  string split ' ' -- " +
-         quoted(names.substr(1)) +
+         in_quotes(names.substr(1)) +
          "\nend\n\n"
          "function __sheaf_devices\n  set -l before (string match -r '^.*,' -- (commandline -ct | string replace -r "
          "'^--[^=]*=' ''))\n"
          "  test -n \"$before\"; or set before ''\n"
          "  printf '%s\\n' $before(string split ' ' -- " +
-         quoted(kOfferedDevices) +
+         in_quotes(kOfferedDevices) +
          ")\nend\n\n"
          "function __sheaf_sources\n  set -l token (commandline -ct | string replace -r '^--[^=]*=' '')\n"
          "  set -l name (string match -r '^[^=]*=' -- $token); or return\n"

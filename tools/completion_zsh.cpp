@@ -6,7 +6,7 @@ namespace sheaf {
 namespace {
 
 /// Text between single quotes, with zsh's special characters of a specification escaped.
-std::string quoted(std::string_view text, std::string_view special) {
+std::string escaped(std::string_view text, std::string_view special) {
   std::string result;
   for (const char c : text) {
     if (special.find(c) != std::string_view::npos) result += '\\';
@@ -41,8 +41,8 @@ std::string specification(const OptionInfo& option, const std::string& name) {
   if (!option.other_spelling.empty()) text += "(" + option.name + " " + option.other_spelling + ")";
   text += name;
   if (!option.placeholder.empty()) text += is_short ? "+" : "=";
-  text += "[" + quoted(option.help, "[]\\") + "]";
-  if (!option.placeholder.empty()) text += ":" + quoted(option.placeholder, ":\\") + ":" + action(option);
+  text += "[" + escaped(option.help, "[]\\") + "]";
+  if (!option.placeholder.empty()) text += ":" + escaped(option.placeholder, ":\\") + ":" + action(option);
   return text + "'";
 }
 
@@ -52,13 +52,13 @@ std::string zsh_completion() {
   std::string names, cases;
   for (const Verb& verb : verbs()) {
     const OptionParser parser = verb.options();
-    names += "    '" + parser.verb() + ":" + quoted(parser.summary(), ":\\") + "'\n";
+    names += "    '" + parser.verb() + ":" + escaped(parser.summary(), ":\\") + "'\n";
     cases += "        " + parser.verb() + ")\n          _arguments '(- *)'{-h,--help}'[lists the options]'";
     for (const OptionInfo& option : parser.options()) {
       for (const std::string& name : spellings_of(option)) cases += " \\\n            " + specification(option, name);
     }
     for (const OptionInfo& argument : parser.positionals())
-      cases += " \\\n            '" + std::string(argument.required ? ":" : "::") + quoted(argument.name, ":\\") + ":" +
+      cases += " \\\n            '" + std::string(argument.required ? ":" : "::") + escaped(argument.name, ":\\") + ":" +
                action(argument) + "'";
     cases += " ;;\n";
   }

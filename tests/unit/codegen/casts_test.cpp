@@ -13,8 +13,6 @@ using mlir::OpBuilder;
 using mlir::ValueRange;
 using Values = llvm::SmallVector<mlir::Value>;
 using Loc = mlir::Location;
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(Casts, BetweenDtypes) {
   LoadedKernels kernels;

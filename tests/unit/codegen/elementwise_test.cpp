@@ -15,8 +15,6 @@ using mlir::OpBuilder;
 using mlir::ValueRange;
 using Values = llvm::SmallVector<mlir::Value>;
 using Loc = mlir::Location;
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 struct Function {
   std::string name;
@@ -25,7 +23,6 @@ struct Function {
   double cancellation = 0;  ///< error that is proportional to x rather than to the result
 };
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 std::vector<Function> functions() {
   return {

@@ -17,10 +17,7 @@ using mlir::OpBuilder;
 using mlir::ValueRange;
 using Values = llvm::SmallVector<mlir::Value>;
 using Loc = mlir::Location;
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// A function of the elements of `inputs` vectors.
 struct Case {

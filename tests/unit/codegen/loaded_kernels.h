@@ -12,12 +12,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <random>
 
 namespace sheaf::kernels {
 
 namespace scalar = ir::scalar;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 inline Extent batch() { return Extent::symbol("batch"); }
 

@@ -14,7 +14,6 @@ using mlir::OpBuilder;
 using mlir::ValueRange;
 using Values = llvm::SmallVector<mlir::Value>;
 using Loc = mlir::Location;
-constexpr float infinity = std::numeric_limits<float>::infinity();
 
 TEST(Softmax, AgreesWithDoublePrecisionOverEachKindOfDimension) {
   for (bool log : {false, true}) {

@@ -10,8 +10,6 @@ using F = std::vector<float>;
 using U = std::vector<uint32_t>;
 using L = std::vector<uint64_t>;
 
-constexpr float kInf = INFINITY;
-const float kNan = number(0x7fffffff);
 
 /// f32 → a register of 32 bits.
 U from_float(const std::string& op, F x) {

@@ -9,8 +9,6 @@ using F = std::vector<float>;
 using D = std::vector<double>;
 using U = std::vector<uint32_t>;
 
-constexpr float kInf = INFINITY;
-const float kNan = number(0x7fffffff);
 
 /// Bits of the results of one f32 instruction on %f1.
 U one(const std::string& op, F x, const std::string& rest = "") {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace sheaf::ptx {
@@ -87,5 +88,7 @@ std::string failure(const std::string& text, std::vector<X>& x, std::vector<Y>& 
 
 inline uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
 inline float number(uint32_t bits) { return std::bit_cast<float>(bits); }
+constexpr float kInf = INFINITY;
+inline const float kNan = number(0x7fffffff);
 
 }  // namespace sheaf::ptx

@@ -13,7 +13,7 @@ namespace {
 using sim::SimMachine;
 using ::testing::HasSubstr;
 
-constexpr int64_t kRows = 6'000;
+constexpr int64_t kManyRows = 6'000;
 constexpr int64_t kMemory = int64_t{4} << 20;
 
 sim::MachineOptions machine(size_t communicator_bytes) {
@@ -29,10 +29,10 @@ TEST(MemoryOfGpus, ThatCommunicatorsTakeIsNoLongerFree) {
   {
     SimMachine plain(machine(0));
     const Model model = training_model();
-    auto trainer = trainer_of(model, plain.list("cuda:0,cuda:1"), kRows);
+    auto trainer = trainer_of(model, plain.list("cuda:0,cuda:1"), kManyRows);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
     for (const int device : {0, 1}) needed[size_t(device)] = plain.driver().used_bytes(device);
-    ASSERT_TRUE(trainer->step(TrainingBatch(kRows).buffers()));
+    ASSERT_TRUE(trainer->step(TrainingBatch(kManyRows).buffers()));
   }
   const int64_t most = std::max(needed[0], needed[1]);
   ASSERT_GT(most, 1 << 16);
@@ -40,14 +40,14 @@ TEST(MemoryOfGpus, ThatCommunicatorsTakeIsNoLongerFree) {
   {
     SimMachine enough(machine(size_t(kMemory - most) / 2));
     const Model model = training_model();
-    auto trainer = trainer_of(model, enough.list("cuda:0,cuda:1"), kRows);
+    auto trainer = trainer_of(model, enough.list("cuda:0,cuda:1"), kManyRows);
     ASSERT_TRUE(trainer) << to_string(trainer.error());
-    EXPECT_TRUE(trainer->step(TrainingBatch(kRows).buffers()));
+    EXPECT_TRUE(trainer->step(TrainingBatch(kManyRows).buffers()));
   }
   const auto taken = size_t(kMemory - most / 2);
   SimMachine scarce(machine(taken));
   const Model model = training_model();
-  auto trainer = trainer_of(model, scarce.list("cuda:0,cuda:1"), kRows);
+  auto trainer = trainer_of(model, scarce.list("cuda:0,cuda:1"), kManyRows);
   ASSERT_FALSE(trainer);
   EXPECT_THAT(to_string(trainer.error()), HasSubstr("more of memory are needed"));
   EXPECT_THAT(to_string(trainer.error()), HasSubstr("of the 4.0 MiB of cuda:"));

@@ -16,45 +16,40 @@ using enum samples::SampleValue;
 using samples::batch;
 using testing::HasSubstr;
 
-/// The sample plan with a change that must be refused at `path` for `reason`.
-void refuse(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
-  expect_refused(samples::sample_plan(), change, path, reason);
-}
-
 TEST(PlanMovement, RefusesDataMovement) {
   const auto step = [](Plan& p, int i) -> Step& { return p.infer.steps[static_cast<size_t>(i)]; };
   const auto value = [](Plan& p, int i) -> Value& { return p.infer.values[static_cast<size_t>(i)]; };
-  refuse([&](Plan& p) { step(p, scatter).attributes["dim"] = 2; }, "programs.infer.steps[2]",
+  refuse_sample([&](Plan& p) { step(p, scatter).attributes["dim"] = 2; }, "programs.infer.steps[2]",
          "'dim' must be an integer from -2 to 1");
-  refuse([&](Plan& p) { step(p, scatter).attributes["dim"] = 1; }, "programs.infer.steps[2]", "expected region 0's chunk of 5");
-  refuse([&](Plan& p) { step(p, scatter).attributes["region"] = 1; }, "programs.infer.steps[2]", "'region'");
-  refuse([&](Plan& p) { step(p, scatter).attributes.erase("dim"); }, "programs.infer.steps[2]", "'dim' is missing");
-  refuse([&](Plan& p) { step(p, scatter).attributes["dims"] = 1; }, "programs.infer.steps[2]", "no attribute 'dims'");
-  refuse([&](Plan& p) { step(p, scatter).inputs = {x, x}, step(p, scatter).roles = {"x", "y"}; }, "programs.infer.steps[2]",
+  refuse_sample([&](Plan& p) { step(p, scatter).attributes["dim"] = 1; }, "programs.infer.steps[2]", "expected region 0's chunk of 5");
+  refuse_sample([&](Plan& p) { step(p, scatter).attributes["region"] = 1; }, "programs.infer.steps[2]", "'region'");
+  refuse_sample([&](Plan& p) { step(p, scatter).attributes.erase("dim"); }, "programs.infer.steps[2]", "'dim' is missing");
+  refuse_sample([&](Plan& p) { step(p, scatter).attributes["dims"] = 1; }, "programs.infer.steps[2]", "no attribute 'dims'");
+  refuse_sample([&](Plan& p) { step(p, scatter).inputs = {x, x}, step(p, scatter).roles = {"x", "y"}; }, "programs.infer.steps[2]",
          "takes 1 inputs");
-  refuse([&](Plan& p) { step(p, scatter).op = Op::replicate, step(p, scatter).attributes.erase("dim"); },
+  refuse_sample([&](Plan& p) { step(p, scatter).op = Op::replicate, step(p, scatter).attributes.erase("dim"); },
          "programs.infer.steps[2]", "shape");
-  refuse([&](Plan& p) { p.infer.symbols[1].of = batch(2); }, "programs.infer.steps[2]", "chunk of batch");
-  refuse([&](Plan& p) { value(p, part).shape[1] = Extent(4); }, "programs.infer.steps[2]", "expected [chunk, 5]");
-  refuse([&](Plan& p) { value(p, part).shape = {Extent::symbol("chunk")}; }, "programs.infer.steps[2]",
+  refuse_sample([&](Plan& p) { p.infer.symbols[1].of = batch(2); }, "programs.infer.steps[2]", "chunk of batch");
+  refuse_sample([&](Plan& p) { value(p, part).shape[1] = Extent(4); }, "programs.infer.steps[2]", "expected [chunk, 5]");
+  refuse_sample([&](Plan& p) { value(p, part).shape = {Extent::symbol("chunk")}; }, "programs.infer.steps[2]",
          "expected 2 dimensions");
-  refuse([&](Plan& p) { value(p, part).dtype = DType::int32; }, "programs.infer.steps[2]", "dtype");
-  refuse([&](Plan& p) { value(p, weights).shape = {5, 2}; }, "programs.infer.steps[3]", "expected [2, 5]");
-  refuse([&](Plan& p) { step(p, gather).attributes["dim"] = 1; }, "programs.infer.steps[7]", "'dim'");
-  refuse([&](Plan& p) { value(p, whole).shape = {batch()}; }, "programs.infer.steps[7]", "expected [2*batch]");
-  refuse([&](Plan& p) { step(p, gather).attributes["scalar"] = true; }, "programs.infer.steps[7]", "'scalar'");
-  refuse([&](Plan& p) { step(p, gather).inputs = {moved}; }, "programs.infer.steps[7]", "takes a value of a region");
-  refuse([&](Plan& p) { step(p, gather).op = Op::transfer, step(p, gather).attributes = Json::object(); },
+  refuse_sample([&](Plan& p) { value(p, part).dtype = DType::int32; }, "programs.infer.steps[2]", "dtype");
+  refuse_sample([&](Plan& p) { value(p, weights).shape = {5, 2}; }, "programs.infer.steps[3]", "expected [2, 5]");
+  refuse_sample([&](Plan& p) { step(p, gather).attributes["dim"] = 1; }, "programs.infer.steps[7]", "'dim'");
+  refuse_sample([&](Plan& p) { value(p, whole).shape = {batch()}; }, "programs.infer.steps[7]", "expected [2*batch]");
+  refuse_sample([&](Plan& p) { step(p, gather).attributes["scalar"] = true; }, "programs.infer.steps[7]", "'scalar'");
+  refuse_sample([&](Plan& p) { step(p, gather).inputs = {moved}; }, "programs.infer.steps[7]", "takes a value of a region");
+  refuse_sample([&](Plan& p) { step(p, gather).op = Op::transfer, step(p, gather).attributes = Json::object(); },
          "programs.infer.steps[7]", "doesn't enter or leave a region");
-  refuse([&](Plan& p) { value(p, copies).shape = {2}; }, "programs.infer.steps[8]", "expected [2*replicas]");
-  refuse(
+  refuse_sample([&](Plan& p) { value(p, copies).shape = {2}; }, "programs.infer.steps[8]", "expected [2*replicas]");
+  refuse_sample(
       [&](Plan& p) {
         value(p, copies).shape = {2};
         p.infer.symbols.pop_back();
       },
       "programs.infer.steps[8]", "no sum that is linear");
-  refuse([&](Plan& p) { value(p, moved).shape = {5, batch()}; }, "programs.infer.steps[1]", "expected [batch, 5]");
-  refuse([&](Plan& p) { p.infer_graph.steps[0].attributes["dim"] = 1; }, "graphs.infer.steps[0]", "chunk of 5");
+  refuse_sample([&](Plan& p) { value(p, moved).shape = {5, batch()}; }, "programs.infer.steps[1]", "expected [batch, 5]");
+  refuse_sample([&](Plan& p) { p.infer_graph.steps[0].attributes["dim"] = 1; }, "graphs.infer.steps[0]", "chunk of 5");
 }
 
 /// A value split in region 0 goes on in region 1.

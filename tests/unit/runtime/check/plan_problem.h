@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/check/check.h"
+#include "tests/unit/runtime/check/plan_samples.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,6 +30,11 @@ inline void expect_refused(Plan plan, const std::function<void(Plan&)>& change, 
                            const std::string& reason) {
   change(plan);
   expect_refused(plan, path, reason);
+}
+
+/// The sample plan after a change.
+inline void refuse_sample(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
+  expect_refused(samples::sample_plan(), change, path, reason);
 }
 
 /// A plan of one step is refused because of it.

@@ -22,7 +22,7 @@ using samples::training_plan;
 using enum samples::trained::Value;
 using enum samples::trained::Step;
 
-void refuse(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
+void refuse_trained(const std::function<void(Plan&)>& change, const std::string& path, const std::string& reason) {
   expect_refused(training_plan(), change, path, reason);
 }
 
@@ -57,7 +57,7 @@ TEST(PlanTraining, PlansWithoutItHaveNoneOfItsFields) {
 }
 
 TEST(PlanTraining, RefusesAStepThatReadsALaterPhase) {
-  refuse([](Plan& p) { p.train.steps[make_dy].phase = Phase::update; }, "programs.train.steps[7]",
+  refuse_trained([](Plan& p) { p.train.steps[make_dy].phase = Phase::update; }, "programs.train.steps[7]",
          "'dy' is made in a later phase of the step, update");
 }
 
@@ -98,84 +98,84 @@ TEST(PlanTraining, RefusesUnknownFieldsAndNames) {
 }
 
 TEST(PlanTraining, RefusesUpdatesThatDoNotFit) {
-  refuse([](Plan& p) { p.train.updates[0].name = "net.module.wait"; }, "programs.train.updates[0]", "there is no parameter");
-  refuse([](Plan& p) { p.train.updates[2] = p.train.updates[0]; }, "programs.train.updates[2]", "a second update");
-  refuse([](Plan& p) { p.train.updates[0].value = -1; }, "programs.train.updates[0]", "there is no value -1");
-  refuse([](Plan& p) { p.train.updates[0].value = 1000; }, "programs.train.updates[0]", "there is no value 1000");
-  refuse([](Plan& p) { p.train.updates[0].value = first; }, "programs.train.updates[0]", "another dtype or shape");
-  refuse([](Plan& p) { p.train.updates[0].value = dweights; }, "programs.train.updates[0]", "lives in a region");
-  refuse([](Plan& p) { p.train_graph.updates[1].name = ""; }, "graphs.train.updates[1]", "there is no parameter");
-  refuse([](Plan& p) { p.infer.updates = {{"net.module.weight", 0}}; }, "programs.infer.updates", "only a training program");
+  refuse_trained([](Plan& p) { p.train.updates[0].name = "net.module.wait"; }, "programs.train.updates[0]", "there is no parameter");
+  refuse_trained([](Plan& p) { p.train.updates[2] = p.train.updates[0]; }, "programs.train.updates[2]", "a second update");
+  refuse_trained([](Plan& p) { p.train.updates[0].value = -1; }, "programs.train.updates[0]", "there is no value -1");
+  refuse_trained([](Plan& p) { p.train.updates[0].value = 1000; }, "programs.train.updates[0]", "there is no value 1000");
+  refuse_trained([](Plan& p) { p.train.updates[0].value = first; }, "programs.train.updates[0]", "another dtype or shape");
+  refuse_trained([](Plan& p) { p.train.updates[0].value = dweights; }, "programs.train.updates[0]", "lives in a region");
+  refuse_trained([](Plan& p) { p.train_graph.updates[1].name = ""; }, "graphs.train.updates[1]", "there is no parameter");
+  refuse_trained([](Plan& p) { p.infer.updates = {{"net.module.weight", 0}}; }, "programs.infer.updates", "only a training program");
 }
 
 TEST(PlanTraining, RefusesStateAndSettings) {
   const auto value = [](Plan& p, int i) -> Value& { return p.train.values[size_t(i)]; };
-  refuse([](Plan& p) { p.state[0].init = {{"type", "normal"}}; }, "state[0]", "'init' must be");
-  refuse([](Plan& p) { p.state[0].init = {{"type", "constant"}, {"value", "0"}}; }, "state[0]", "'init' must be");
-  refuse([](Plan& p) { p.state[0].init = {{"type", "constant"}, {"value", 0}, {"zero_row", 9}}; }, "state[0]",
+  refuse_trained([](Plan& p) { p.state[0].init = {{"type", "normal"}}; }, "state[0]", "'init' must be");
+  refuse_trained([](Plan& p) { p.state[0].init = {{"type", "constant"}, {"value", "0"}}; }, "state[0]", "'init' must be");
+  refuse_trained([](Plan& p) { p.state[0].init = {{"type", "constant"}, {"value", 0}, {"zero_row", 9}}; }, "state[0]",
          "'init' must be");
-  refuse([](Plan& p) { p.state[0].init = Json::array(); }, "state[0]", "'init' must be");
-  refuse([](Plan& p) { p.state[0].dtype = DType::int64; }, "state[0]", "float32");
-  refuse([](Plan& p) { p.state[0].buffer = true; }, "state[0]", "neither a buffer");
-  refuse([](Plan& p) { p.state[0].aliases = {"m"}; }, "state[0]", "neither a buffer");
-  refuse([](Plan& p) { p.state[0].shape = {kLargestDim, kLargestDim}; }, "state[0]", "too large");
-  refuse([](Plan& p) { p.state.push_back(p.state[0]); }, "state[1]", "a second");
-  refuse([](Plan& p) { p.state[0].name = "tied.weight"; }, "state[0]", "is a parameter's name");
-  refuse([&](Plan& p) { value(p, momentum).source = "net.module.weight"; }, "programs.train.values[6]", "there is no state");
-  refuse([&](Plan& p) { value(p, weight).source = p.state[0].name; }, "programs.train.values[4]", "there is no parameter");
-  refuse([&](Plan& p) { value(p, momentum).shape = {5, 2}; }, "programs.train.values[6]", "another dtype or shape");
-  refuse([&](Plan& p) { value(p, lr).name = "bias_correction1"; }, "programs.train.values[2]",
+  refuse_trained([](Plan& p) { p.state[0].init = Json::array(); }, "state[0]", "'init' must be");
+  refuse_trained([](Plan& p) { p.state[0].dtype = DType::int64; }, "state[0]", "float32");
+  refuse_trained([](Plan& p) { p.state[0].buffer = true; }, "state[0]", "neither a buffer");
+  refuse_trained([](Plan& p) { p.state[0].aliases = {"m"}; }, "state[0]", "neither a buffer");
+  refuse_trained([](Plan& p) { p.state[0].shape = {kLargestDim, kLargestDim}; }, "state[0]", "too large");
+  refuse_trained([](Plan& p) { p.state.push_back(p.state[0]); }, "state[1]", "a second");
+  refuse_trained([](Plan& p) { p.state[0].name = "tied.weight"; }, "state[0]", "is a parameter's name");
+  refuse_trained([&](Plan& p) { value(p, momentum).source = "net.module.weight"; }, "programs.train.values[6]", "there is no state");
+  refuse_trained([&](Plan& p) { value(p, weight).source = p.state[0].name; }, "programs.train.values[4]", "there is no parameter");
+  refuse_trained([&](Plan& p) { value(p, momentum).shape = {5, 2}; }, "programs.train.values[6]", "another dtype or shape");
+  refuse_trained([&](Plan& p) { value(p, lr).name = "bias_correction1"; }, "programs.train.values[2]",
          "there is no setting 'bias_correction1'; a plan of another sheaf is made anew by `sheaf compile`");
-  refuse([&](Plan& p) { value(p, lr).shape = {1}; }, "programs.train.values[2]", "is float32 without dimensions");
-  refuse([&](Plan& p) { value(p, step_).dtype = DType::float32; }, "programs.train.values[3]", "is int64 without dimensions");
-  refuse([&](Plan& p) { value(p, lr).place = {Place::device, 0}; }, "programs.train.values[2]", "on the host");
-  refuse([](Plan& p) { p.infer.values[0].role = Value::setting; }, "programs.infer.values[0]", "only a training program");
-  refuse([](Plan& p) { p.infer.values[0].role = Value::state; }, "programs.infer.values[0]", "only a training program");
+  refuse_trained([&](Plan& p) { value(p, lr).shape = {1}; }, "programs.train.values[2]", "is float32 without dimensions");
+  refuse_trained([&](Plan& p) { value(p, step_).dtype = DType::float32; }, "programs.train.values[3]", "is int64 without dimensions");
+  refuse_trained([&](Plan& p) { value(p, lr).place = {Place::device, 0}; }, "programs.train.values[2]", "on the host");
+  refuse_trained([](Plan& p) { p.infer.values[0].role = Value::setting; }, "programs.infer.values[0]", "only a training program");
+  refuse_trained([](Plan& p) { p.infer.values[0].role = Value::state; }, "programs.infer.values[0]", "only a training program");
 }
 
 TEST(PlanTraining, RefusesProgramsThatAreNotTraining) {
-  refuse([](Plan& p) { p.training = nullptr; }, "training", "optimizer");
-  refuse([](Plan& p) { p.training["optimizer"] = "SGD"; }, "training", "optimizer");
-  refuse([](Plan& p) { p.train.outputs[0].name = "cost"; }, "programs.train.outputs", "'loss'");
-  refuse([](Plan& p) { p.train.outputs.push_back({"y", whole}); }, "programs.train.outputs", "one output");
-  refuse([](Plan& p) { p.train.outputs[0].value = whole; }, "programs.train.outputs[0]", "without dimensions");
-  refuse([](Plan& p) { p.train.outputs[0].value = lr; }, "programs.train.outputs[0]", "made by a step");
-  refuse([](Plan& p) { p.train.outputs[0].value = -3; }, "programs.train.outputs[0]", "there is no value -3");
-  refuse([](Plan& p) { p.train.steps.clear(); }, "programs.train.steps", "needs steps");
-  refuse([](Plan& p) { p.train = {}; }, "state", "no training program");
-  refuse([](Plan& p) { p.train = {}, p.state.clear(); }, "graphs.train", "no training program");
+  refuse_trained([](Plan& p) { p.training = nullptr; }, "training", "optimizer");
+  refuse_trained([](Plan& p) { p.training["optimizer"] = "SGD"; }, "training", "optimizer");
+  refuse_trained([](Plan& p) { p.train.outputs[0].name = "cost"; }, "programs.train.outputs", "'loss'");
+  refuse_trained([](Plan& p) { p.train.outputs.push_back({"y", whole}); }, "programs.train.outputs", "one output");
+  refuse_trained([](Plan& p) { p.train.outputs[0].value = whole; }, "programs.train.outputs[0]", "without dimensions");
+  refuse_trained([](Plan& p) { p.train.outputs[0].value = lr; }, "programs.train.outputs[0]", "made by a step");
+  refuse_trained([](Plan& p) { p.train.outputs[0].value = -3; }, "programs.train.outputs[0]", "there is no value -3");
+  refuse_trained([](Plan& p) { p.train.steps.clear(); }, "programs.train.steps", "needs steps");
+  refuse_trained([](Plan& p) { p.train = {}; }, "state", "no training program");
+  refuse_trained([](Plan& p) { p.train = {}, p.state.clear(); }, "graphs.train", "no training program");
 }
 
 TEST(PlanTraining, RefusesMovementsThatDoNotFit) {
   const auto at = [](Plan& p, int i) -> Step& { return p.train.steps[size_t(i)]; };
   const auto value = [](Plan& p, int i) -> Value& { return p.train.values[size_t(i)]; };
-  refuse([&](Plan& p) { value(p, dpart).shape = {5, 2}; }, "programs.train.steps[7]", "expected region 0's chunk of batch");
-  refuse([&](Plan& p) { value(p, dpart).shape = {Extent::symbol("rows", 2), 2}; }, "programs.train.steps[7]", "chunk of batch");
-  refuse([&](Plan& p) { at(p, scatter_scalars).attributes.erase("scalar"); }, "programs.train.steps[8]",
+  refuse_trained([&](Plan& p) { value(p, dpart).shape = {5, 2}; }, "programs.train.steps[7]", "expected region 0's chunk of batch");
+  refuse_trained([&](Plan& p) { value(p, dpart).shape = {Extent::symbol("rows", 2), 2}; }, "programs.train.steps[7]", "chunk of batch");
+  refuse_trained([&](Plan& p) { at(p, scatter_scalars).attributes.erase("scalar"); }, "programs.train.steps[8]",
          "'scalar' must be true");
-  refuse([&](Plan& p) { at(p, scatter_back).attributes["scalar"] = true; }, "programs.train.steps[7]", "'scalar' must be true");
-  refuse([&](Plan& p) { at(p, scatter_scalars).attributes["scalar"] = 1; }, "programs.train.steps[8]", "true or false");
-  refuse([&](Plan& p) { value(p, scalars).shape = {batch()}; }, "programs.train.steps[8]", "expected region 0's chunk");
-  refuse([&](Plan& p) { at(p, reduce).attributes["region"] = 1; }, "programs.train.steps[10]", "'region' is not that");
-  refuse([&](Plan& p) { at(p, reduce).attributes["dim"] = 0; }, "programs.train.steps[10]", "no attribute 'dim'");
-  refuse([&](Plan& p) { at(p, reduce).attributes.erase("region"); }, "programs.train.steps[10]", "'region'");
-  refuse([&](Plan& p) { value(p, dweight).shape = {5, 2}; }, "programs.train.steps[10]", "expected [2, 5]");
-  refuse([&](Plan& p) { value(p, dweight).dtype = DType::int64; }, "programs.train.steps[10]", "dtype");
-  refuse([&](Plan& p) { at(p, reduce).inputs = {weight}; }, "programs.train.steps[10]", "takes a value of a region");
-  refuse([&](Plan& p) { at(p, reduce).inputs = {dweights, dweights}, at(p, reduce).roles = {"x", "y"}; },
+  refuse_trained([&](Plan& p) { at(p, scatter_back).attributes["scalar"] = true; }, "programs.train.steps[7]", "'scalar' must be true");
+  refuse_trained([&](Plan& p) { at(p, scatter_scalars).attributes["scalar"] = 1; }, "programs.train.steps[8]", "true or false");
+  refuse_trained([&](Plan& p) { value(p, scalars).shape = {batch()}; }, "programs.train.steps[8]", "expected region 0's chunk");
+  refuse_trained([&](Plan& p) { at(p, reduce).attributes["region"] = 1; }, "programs.train.steps[10]", "'region' is not that");
+  refuse_trained([&](Plan& p) { at(p, reduce).attributes["dim"] = 0; }, "programs.train.steps[10]", "no attribute 'dim'");
+  refuse_trained([&](Plan& p) { at(p, reduce).attributes.erase("region"); }, "programs.train.steps[10]", "'region'");
+  refuse_trained([&](Plan& p) { value(p, dweight).shape = {5, 2}; }, "programs.train.steps[10]", "expected [2, 5]");
+  refuse_trained([&](Plan& p) { value(p, dweight).dtype = DType::int64; }, "programs.train.steps[10]", "dtype");
+  refuse_trained([&](Plan& p) { at(p, reduce).inputs = {weight}; }, "programs.train.steps[10]", "takes a value of a region");
+  refuse_trained([&](Plan& p) { at(p, reduce).inputs = {dweights, dweights}, at(p, reduce).roles = {"x", "y"}; },
          "programs.train.steps[10]", "takes 1 inputs");
-  refuse([&](Plan& p) { at(p, make_first).place = {Place::region, 0}, value(p, first).place = {Place::region, 0}; },
+  refuse_trained([&](Plan& p) { at(p, make_first).place = {Place::region, 0}, value(p, first).place = {Place::region, 0}; },
          "programs.train.steps[12]", "outside of regions");
 }
 
 TEST(PlanTraining, RefusesOffsets) {
   const auto symbol = [](Plan& p) -> Symbol& { return p.train.symbols[2]; };
-  refuse([&](Plan& p) { symbol(p).of = batch(2); }, "programs.train.symbols[2]", "no chunks of 2*batch");
-  refuse([&](Plan& p) { symbol(p).of = Extent::symbol("rows"); }, "programs.train.symbols[2]", "'rows'");
-  refuse([&](Plan& p) { symbol(p).region = 3; }, "programs.train.symbols[2]", "no such region");
-  refuse([](Plan& p) { p.train.values[part].shape = {Extent::symbol("begin"), 5}; }, "programs.train.values[7]", "is no size");
-  refuse([](Plan& p) { p.train.values[whole].shape = {Extent::symbol("begin"), 2}; }, "programs.train.values[10]", "an offset");
-  refuse([](Plan& p) { p.train.steps[make_dy].attributes["extents"] = {"begin"}; }, "programs.train.steps[6]",
+  refuse_trained([&](Plan& p) { symbol(p).of = batch(2); }, "programs.train.symbols[2]", "no chunks of 2*batch");
+  refuse_trained([&](Plan& p) { symbol(p).of = Extent::symbol("rows"); }, "programs.train.symbols[2]", "'rows'");
+  refuse_trained([&](Plan& p) { symbol(p).region = 3; }, "programs.train.symbols[2]", "no such region");
+  refuse_trained([](Plan& p) { p.train.values[part].shape = {Extent::symbol("begin"), 5}; }, "programs.train.values[7]", "is no size");
+  refuse_trained([](Plan& p) { p.train.values[whole].shape = {Extent::symbol("begin"), 2}; }, "programs.train.values[10]", "an offset");
+  refuse_trained([](Plan& p) { p.train.steps[make_dy].attributes["extents"] = {"begin"}; }, "programs.train.steps[6]",
          "an offset of region 0");
 }
 

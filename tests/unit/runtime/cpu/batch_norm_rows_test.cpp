@@ -16,7 +16,7 @@
 namespace sheaf::test {
 namespace {
 
-const Json kRelu = {{"eps", 1e-5}, {"activation", {{"kind", "relu"}}}}, kPlain = {{"eps", 1e-5}};
+const Json kNormWithRelu = {{"eps", 1e-5}, {"activation", {{"kind", "relu"}}}}, kNormAlone = {{"eps", 1e-5}};
 
 /// Rows of several groups, the last one not whole; as many channels as make a strip of several registers and some of one.
 constexpr int64_t kRows = 5003, kChannels = 208;
@@ -37,7 +37,7 @@ struct Norm {
   StepCase training() const {
     StepCase step;
     step.op = Op::batch_norm_train;
-    step.attributes = relu ? kRelu : kPlain;
+    step.attributes = relu ? kNormWithRelu : kNormAlone;
     step.operands = {{"x", x}, {"weight", weight}, {"bias", bias}};
     step.outputs = {x.dims, {kChannels}, {kChannels}};
     return step;
@@ -46,7 +46,7 @@ struct Norm {
   StepCase gradient(const Tensor& mean, const Tensor& var, const Tensor* y = nullptr) const {
     StepCase step;
     step.op = Op::batch_norm_backward;
-    step.attributes = relu ? kRelu : kPlain;
+    step.attributes = relu ? kNormWithRelu : kNormAlone;
     step.operands = {{"x", x}, {"dy", dy}, {"mean", mean}, {"var", var}, {"weight", weight}};
     if (y) step.operands.push_back({"y", *y});
     step.outputs = {x.dims, {kChannels}, {kChannels}};

@@ -14,14 +14,9 @@
 namespace sheaf::test {
 namespace {
 
-struct Shapes {
-  Dims x, weight, y;
-  Json attributes;
-};
-
 /// Channels that fill registers or don't, kernels of 1×1 or 3×3.
-Shapes draw_shapes(Draw& draw) {
-  Shapes s;
+ConvCase draw_dense_conv(Draw& draw) {
+  ConvCase s;
   s.x = {draw.number(2, 5), draw.one_of<int64_t>({3, 16, 32, 48})};
   s.weight = {draw.one_of<int64_t>({16, 32, 40, 64}), s.x[1]};
   s.y = {s.x[0], s.weight[0]};
@@ -37,7 +32,7 @@ Shapes draw_shapes(Draw& draw) {
 }
 
 std::vector<StepCase> draw_steps(Draw& draw) {
-  const Shapes s = draw_shapes(draw);
+  const ConvCase s = draw_dense_conv(draw);
   StepCase y{Op::conv, {{"x", draw.tensor(s.x)}, {"weight", draw.tensor(s.weight, 0.1), draw.chance(50)}}, s.attributes, {s.y}};
   if (draw.chance(50)) y.operands.push_back({"bias", draw.tensor({s.y[1]}), true});
   if (draw.chance(40)) {

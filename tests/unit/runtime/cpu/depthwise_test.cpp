@@ -39,12 +39,12 @@ StepCase draw_step(Draw& draw) {
   return step;
 }
 
-bool has_arithmetic() { return depthwise::kernels_of(DType::float32, 8); }
+bool has_depthwise_kernels() { return depthwise::kernels_of(DType::float32, 8); }
 
 class DepthwiseCandidates : public testing::TestWithParam<bool> {};
 
 TEST_P(DepthwiseCandidates, agree_with_loops_by_any_number_of_threads) {
-  if (!has_arithmetic()) GTEST_SKIP() << "this CPU has no AVX2";
+  if (!has_depthwise_kernels()) GTEST_SKIP() << "this CPU has no AVX2";
   if (GetParam() && !has_bf16()) GTEST_SKIP() << "this CPU doesn't multiply bf16";
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     Draw draw(seed);
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(of, DepthwiseCandidates, testing::Bool(),
 
 /// dy's NaN reaches the taps under which its pixel meets one of x, and no others: 3 wide, its first pixel's first tap is padding.
 TEST(DepthwiseCandidates, nan_reaches_what_it_is_a_term_of) {
-  if (!has_arithmetic()) GTEST_SKIP() << "this CPU has no AVX2";
+  if (!has_depthwise_kernels()) GTEST_SKIP() << "this CPU has no AVX2";
   Draw draw(1);
   StepCase step{Op::conv_backward_weight, {{"x", draw.tensor({1, 16, 8})}, {"dy", draw.tensor({1, 16, 8})}}, {}, {{16, 1, 3}}};
   step.attributes = {{"padding_begin", {1}}, {"padding_end", {1}}, {"groups", 16}, {"kernel_size", {3}}};

@@ -7,6 +7,12 @@
 
 namespace sheaf::test {
 
+/// A convolution's attributes and shapes: x, weight, y.
+struct ConvCase {
+  Json attributes;
+  Dims x, weight, y;
+};
+
 class Draw {
  public:
   explicit Draw(uint32_t seed) : generator_(seed) {}

@@ -11,7 +11,6 @@
 namespace sheaf::test {
 namespace {
 
-constexpr double result_rounding = 0x1p-8;  ///< of a result to bf16, relative to the largest
 constexpr double sum_rounding = 1e-5;       ///< of f32 sums in another order
 
 class Bf16 : public ::testing::Test {

@@ -125,19 +125,9 @@ StepCase draw_adaptive(Draw& draw) {
   return c;
 }
 
-std::string describe(const StepCase& c) {
-  std::string text = to_string(c.op) + " " + c.attributes.dump();
-  for (const Operand& operand : c.operands) {
-    text += " " + operand.role + "[";
-    for (int64_t dim : operand.value.dims) text += " " + std::to_string(dim);
-    text += " ]";
-  }
-  return text + " threads " + std::to_string(c.threads);
-}
-
-void check(StepCase c, Draw& draw) {
-  SCOPED_TRACE(describe(c));
+void check_inference(StepCase c, Draw& draw) {
   c.threads = draw.threads();
+  SCOPED_TRACE(describe(c));
   const std::vector<Tensor> expected = reference(c);
   c.outputs.clear();
   for (const Tensor& tensor : expected) c.outputs.push_back(tensor.dims);
@@ -151,34 +141,34 @@ class RandomSteps : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(RandomSteps, conv_agrees_with_loops) {
   Draw draw(GetParam());
-  for (int i = 0; i < 20; ++i) check(draw_conv(draw, false), draw);
+  for (int i = 0; i < 20; ++i) check_inference(draw_conv(draw, false), draw);
 }
 TEST_P(RandomSteps, conv_transpose_agrees_with_loops) {
   Draw draw(GetParam());
-  for (int i = 0; i < 15; ++i) check(draw_conv(draw, true), draw);
+  for (int i = 0; i < 15; ++i) check_inference(draw_conv(draw, true), draw);
 }
 TEST_P(RandomSteps, linear_agrees_with_loops) {
   Draw draw(GetParam());
-  for (int i = 0; i < 20; ++i) check(draw_linear(draw), draw);
+  for (int i = 0; i < 20; ++i) check_inference(draw_linear(draw), draw);
 }
 TEST_P(RandomSteps, matmul_agrees_with_loops) {
   Draw draw(GetParam());
-  for (int i = 0; i < 20; ++i) check(draw_matmul(draw), draw);
+  for (int i = 0; i < 20; ++i) check_inference(draw_matmul(draw), draw);
 }
 TEST_P(RandomSteps, pooling_agrees_with_loops) {
   Draw draw(GetParam());
-  for (int i = 0; i < 25; ++i) check(draw_pool(draw), draw);
+  for (int i = 0; i < 25; ++i) check_inference(draw_pool(draw), draw);
 }
 TEST_P(RandomSteps, adaptive_pooling_agrees_with_loops) {
   Draw draw(GetParam());
-  for (int i = 0; i < 15; ++i) check(draw_adaptive(draw), draw);
+  for (int i = 0; i < 15; ++i) check_inference(draw_adaptive(draw), draw);
 }
 TEST_P(RandomSteps, recurrent_steps_agree_with_loops) {
   Draw draw(GetParam());
   for (int i = 0; i < 15; ++i) {
     const Op op = draw.one_of<Op>({Op::lstm, Op::gru, Op::rnn});
     const int64_t hidden = draw.one_of<int64_t>({1, 3, 16, 20});
-    check(draw_recurrent(draw, op, draw.batch(), hidden), draw);
+    check_inference(draw_recurrent(draw, op, draw.batch(), hidden), draw);
   }
 }
 

@@ -17,13 +17,8 @@
 namespace sheaf::test {
 namespace {
 
-struct Shapes {
-  Json attributes;
-  std::vector<int64_t> x, weight, y;
-};
-
-Shapes draw_shapes(Draw& draw) {
-  Shapes s;
+ConvCase draw_padded_conv(Draw& draw) {
+  ConvCase s;
   s.x = {draw.number(1, 4), draw.one_of<int64_t>({16, 32, 48})};
   s.weight = {draw.one_of<int64_t>({16, 48, 80}), s.x[1]};
   s.y = {s.x[0], s.weight[0]};
@@ -43,16 +38,6 @@ Shapes draw_shapes(Draw& draw) {
 
 std::vector<int64_t> sizes(const std::vector<int64_t>& dims) { return {dims[2], dims[3]}; }
 
-TrainingStep step_of(const StepCase& c, Draw& draw) {
-  TrainingStep step;
-  step.op = c.op;
-  for (const Operand& operand : c.operands) step.operands.emplace_back(operand.role, store(operand.value));
-  step.attributes = c.attributes;
-  step.outputs = c.outputs;
-  step.threads = draw.threads();
-  return step;
-}
-
 void check(const TrainingStep& step, const std::vector<Tensor>& expected) {
   SCOPED_TRACE(to_string(step.op) + " " + step.attributes.dump() + " threads " + std::to_string(step.threads));
   const auto run = run_training(step);
@@ -63,15 +48,22 @@ void check(const TrainingStep& step, const std::vector<Tensor>& expected) {
     EXPECT_LT(relative_error(plain(run->outputs[i]), expected[i]), 2e-5) << "output " << i;
 }
 
-bool has_arithmetic() { return winograd::kernels_of(winograd::Element::f32, /*narrow=*/false); }
+/// The step in plain layouts, by one thread or two.
+TrainingStep drawn_step(const StepCase& c, Draw& draw) {
+  TrainingStep step = step_of(c);
+  step.threads = draw.threads();
+  return step;
+}
+
+bool has_pixel_kernels() { return winograd::kernels_of(winograd::Element::f32, /*narrow=*/false); }
 
 class Pixels : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(Pixels, convolution_agrees_with_loops) {
-  if (!has_arithmetic()) GTEST_SKIP() << "this CPU has no AVX2";
+  if (!has_pixel_kernels()) GTEST_SKIP() << "this CPU has no AVX2";
   Draw draw(GetParam());
   for (int i = 0; i < 25; ++i) {
-    const Shapes s = draw_shapes(draw);
+    const ConvCase s = draw_padded_conv(draw);
     StepCase c;
     c.op = Op::conv;
     c.attributes = s.attributes;
@@ -80,7 +72,7 @@ TEST_P(Pixels, convolution_agrees_with_loops) {
     if (draw.chance(30)) c.operands.push_back({"residual", draw.tensor(s.y), false});
     if (draw.chance(50)) c.attributes["activation"] = {{"kind", "relu"}};
     c.outputs = {s.y};
-    TrainingStep step = step_of(c, draw);
+    TrainingStep step = drawn_step(c, draw);
     step.prepare = [&](const PrepareRequest& request) -> Result<Prepared> {
       const Operation operation(request);
       return prepare_conv_pixels(operation, conv_shape(operation), Operands::whole);
@@ -90,17 +82,17 @@ TEST_P(Pixels, convolution_agrees_with_loops) {
 }
 
 TEST_P(Pixels, gradients_agree_with_loops) {
-  if (!has_arithmetic()) GTEST_SKIP() << "this CPU has no AVX2";
+  if (!has_pixel_kernels()) GTEST_SKIP() << "this CPU has no AVX2";
   Draw draw(GetParam());
   for (int i = 0; i < 25; ++i) {
-    const Shapes s = draw_shapes(draw);
+    const ConvCase s = draw_padded_conv(draw);
     StepCase data;
     data.op = Op::conv_backward_data;
     data.attributes = s.attributes;
     data.attributes["size"] = sizes(s.x);
     data.operands = {{"dy", draw.tensor(s.y)}, {"weight", draw.tensor(s.weight)}};
     data.outputs = {s.x};
-    TrainingStep step = step_of(data, draw);
+    TrainingStep step = drawn_step(data, draw);
     step.prepare = [&](const PrepareRequest& request) -> Result<Prepared> {
       const Operation operation(request);
       return prepare_conv_backward_data_pixels(operation, conv_shape(operation, s.x, s.weight, s.y, "dy"), Operands::whole);
@@ -115,7 +107,7 @@ TEST_P(Pixels, gradients_agree_with_loops) {
     weight.operands = {{"x", draw.tensor(s.x)}, {"dy", draw.tensor(s.y)}};
     weight.outputs = {s.weight};
     if (weight.attributes["bias"]) weight.outputs.push_back({s.weight[0]});
-    step = step_of(weight, draw);
+    step = drawn_step(weight, draw);
     step.prepare = [&](const PrepareRequest& request) -> Result<Prepared> {
       const Operation operation(request);
       ConvShape shape = conv_shape(operation, s.x, s.weight, s.y, "dy");
@@ -130,7 +122,7 @@ TEST_P(Pixels, gradients_agree_with_loops) {
 /// by any number of threads.
 void check_by_threads(Draw& draw, bool bf16) {
   for (int i = 0; i < 5; ++i) {
-    Shapes s = draw_shapes(draw);
+    ConvCase s = draw_padded_conv(draw);
     s.x[0] = s.y[0] = draw.one_of<int64_t>({2, 16, 17, 33, 70});
     if (!bf16) {  // whole units of a split depth
       s.x[1] = s.weight[1] = draw.one_of<int64_t>({32, 64});

@@ -12,7 +12,7 @@
 namespace sheaf::test {
 namespace {
 
-bool has_arithmetic() { return recurrent::kernels_of(16); }
+bool has_recurrent_kernels() { return recurrent::kernels_of(16); }
 
 StepCase with_outputs(StepCase step, const std::vector<Tensor>& expected) {
   step.outputs.clear();
@@ -21,7 +21,7 @@ StepCase with_outputs(StepCase step, const std::vector<Tensor>& expected) {
 }
 
 TEST(RecurrentCandidates, agree_with_loops_by_any_number_of_threads) {
-  if (!has_arithmetic()) GTEST_SKIP() << "this CPU has no AVX2";
+  if (!has_recurrent_kernels()) GTEST_SKIP() << "this CPU has no AVX2";
   int tried = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     Draw draw(seed);
@@ -83,7 +83,7 @@ Tensor row_of(const Tensor& all, int64_t row, int64_t axis) {
 class RecurrentRows : public testing::TestWithParam<Op> {};
 
 TEST_P(RecurrentRows, a_row_has_the_bits_that_it_has_alone) {
-  if (!has_arithmetic()) GTEST_SKIP() << "this CPU has no AVX2";
+  if (!has_recurrent_kernels()) GTEST_SKIP() << "this CPU has no AVX2";
   Draw draw(3);
   const Tensor x = draw.tensor({13, 5, 20});
   const auto all = run_step(one_layer(GetParam(), x, 0.3));
@@ -99,7 +99,7 @@ TEST_P(RecurrentRows, a_row_has_the_bits_that_it_has_alone) {
 
 /// Gates that are fully open or shut are exactly so, near enough; what isn't a number stays in its row.
 TEST_P(RecurrentRows, saturated_gates_and_nan) {
-  if (!has_arithmetic()) GTEST_SKIP() << "this CPU has no AVX2";
+  if (!has_recurrent_kernels()) GTEST_SKIP() << "this CPU has no AVX2";
   Draw draw(5);
   Tensor x = draw.tensor({7, 4, 20}, 1e3);
   const StepCase step = one_layer(GetParam(), x, 10);
@@ -124,7 +124,7 @@ TEST_P(RecurrentRows, saturated_gates_and_nan) {
 
 /// Small values keep their relative precision: tanh x is x there.
 TEST_P(RecurrentRows, small_values_are_as_precise_as_large_ones) {
-  if (!has_arithmetic()) GTEST_SKIP() << "this CPU has no AVX2";
+  if (!has_recurrent_kernels()) GTEST_SKIP() << "this CPU has no AVX2";
   for (const double scale : {1e-6, 1e-3, 0.03, 0.3, 1., 3.}) {
     Draw draw(9);
     const StepCase step = one_layer(GetParam(), draw.tensor({6, 3, 20}, scale), scale);

@@ -65,12 +65,6 @@ Tensor differences(const StepCase& c, const std::string& role, const Dims& dims,
   return result;
 }
 
-std::string describe(const StepCase& c) {
-  std::string text = to_string(c.op) + " " + c.attributes.dump();
-  for (const Operand& operand : c.operands) text += " " + operand.role + Json(operand.value.dims).dump();
-  return text;
-}
-
 /// Compares each element of a gradient with differences.
 void compare_elements(const StepCase& c, const Operand& operand, const std::vector<Tensor>& gradients, const Tensor& actual,
                       Draw&) {

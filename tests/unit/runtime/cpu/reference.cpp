@@ -232,9 +232,9 @@ Tensor adaptive(const StepCase& c) {
   return finish(c, values, c.outputs[0]);
 }
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
 }  // namespace
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 int64_t reference_pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil) {
   const double room = double(size + 2 * padding - dilation * (kernel - 1) - 1) / double(stride);

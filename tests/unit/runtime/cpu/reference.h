@@ -29,6 +29,8 @@ std::vector<std::vector<double>> reference_recurrent(const StepCase& step, const
 /// An activation object of docs/steps.md applied to one value.
 double reference_activation(const Json& activation, double x);
 
+double sigmoid(double x);
+
 /// torch's output size of a pooling window.
 int64_t reference_pooled(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil);
 

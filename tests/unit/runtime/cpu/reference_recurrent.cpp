@@ -6,12 +6,6 @@
 #include <cmath>
 
 namespace sheaf::test {
-namespace {
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-}  // namespace
-
 RecurrentValues recurrent_values(const StepCase& c) {
   RecurrentValues values;
   for (const Operand& operand : c.operands) values[operand.role].assign(operand.value.data.begin(), operand.value.data.end());

@@ -136,6 +136,12 @@ std::string refusal(const StepCase& c) {
   return prepared ? "" : prepared.error().message();
 }
 
+std::string describe(const StepCase& c) {
+  std::string text = to_string(c.op) + " " + c.attributes.dump();
+  for (const Operand& operand : c.operands) text += " " + operand.role + Json(operand.value.dims).dump();
+  return text + (c.bf16 ? " bf16" : "") + (c.fast ? " fast" : "") + " threads " + std::to_string(c.threads);
+}
+
 double relative_error(const Tensor& actual, const Tensor& expected) {
   const double infinity = std::numeric_limits<double>::infinity();
   if (actual.dims != expected.dims || actual.size() != expected.size()) return infinity;

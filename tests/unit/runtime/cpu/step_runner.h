@@ -52,8 +52,12 @@ Result<StepRun> run_step(const StepCase& step);
 /// Only binds: the error, or "" if there is none.
 std::string refusal(const StepCase& step);
 
+/// The operation, its attributes and its operands' sizes on one line.
+std::string describe(const StepCase& step);
+
 /// Each value rounded to bf16, as a float.
 Tensor rounded_to_bf16(Tensor tensor);
+inline constexpr double result_rounding = 0x1p-8;  ///< of a result to bf16, relative to the largest
 
 /// Largest |a-b| over the largest |b| (or over 1e-30); infinite if sizes differ or a value is not finite.
 double relative_error(const Tensor& actual, const Tensor& expected);

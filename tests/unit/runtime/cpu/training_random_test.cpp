@@ -14,23 +14,10 @@
 namespace sheaf::test {
 namespace {
 
-std::string describe(const StepCase& c) {
-  std::string text = to_string(c.op) + " " + c.attributes.dump() + " threads " + std::to_string(c.threads);
-  for (const Operand& operand : c.operands) text += " " + operand.role + Json(operand.value.dims).dump();
-  return text + (c.fast ? " fast" : "");
-}
-
 std::string layout(Draw& draw) { return draw.one_of<std::string>({"plain", "16c", "last"}); }
 
 TrainingStep step_of(const StepCase& c, Draw& draw) {
-  TrainingStep step;
-  step.op = c.op;
-  for (const Operand& operand : c.operands) step.operands.emplace_back(operand.role, store(operand.value, layout(draw)));
-  step.attributes = c.attributes;
-  step.outputs = c.outputs;
-  step.threads = c.threads;
-  step.fast = c.fast;
-  return step;
+  return step_of(c, [&] { return layout(draw); });
 }
 
 void compare(const TrainingRun& run, const std::vector<Tensor>& expected, double tolerance) {
@@ -40,7 +27,7 @@ void compare(const TrainingRun& run, const std::vector<Tensor>& expected, double
 }
 
 /// Draws the operands' formats and the threads; compares.
-void check(StepCase c, Draw& draw) {
+void check_training(StepCase c, Draw& draw) {
   c.threads = draw.threads();
   SCOPED_TRACE(describe(c));
   auto run = run_training(step_of(c, draw));
@@ -48,12 +35,6 @@ void check(StepCase c, Draw& draw) {
   // Winograd, the fast way, rounds differently; and a single sum may nearly cancel out.
   compare(*run, reference_training(c), c.fast ? 1e-4 : 5e-5);
 }
-
-/// A convolution's attributes and shapes: x, weight, y.
-struct ConvCase {
-  Json attributes;
-  Dims x, weight, y;
-};
 
 ConvCase draw_conv(Draw& draw) {
   const size_t rank = draw.number(1, 3);
@@ -91,7 +72,7 @@ void check_conv(const ConvCase& conv, Draw& draw, bool fast) {
   data.attributes["size"] = sizes_of(conv.x);
   data.operands = {{"dy", draw.tensor(conv.y)}, {"weight", draw.tensor(conv.weight)}};
   data.outputs = {conv.x};
-  check(data, draw);
+  check_training(data, draw);
   StepCase weight;
   weight.op = Op::conv_backward_weight;
   weight.fast = fast;
@@ -101,7 +82,7 @@ void check_conv(const ConvCase& conv, Draw& draw, bool fast) {
   weight.operands = {{"x", draw.tensor(conv.x)}, {"dy", draw.tensor(conv.y)}};
   weight.outputs = {conv.weight};
   if (weight.attributes["bias"]) weight.outputs.push_back({conv.weight[0]});
-  check(weight, draw);
+  check_training(weight, draw);
 }
 
 class RandomTraining : public testing::TestWithParam<uint32_t> {};
@@ -157,14 +138,14 @@ TEST_P(RandomTraining, linear_gradients_agree_with_loops) {
     data.op = Op::linear_backward_data;
     data.operands = {{"dy", draw.tensor(dy)}, {"weight", draw.tensor({out, in})}};
     data.outputs = {x};
-    check(data, draw);
+    check_training(data, draw);
     StepCase weight;
     weight.op = Op::linear_backward_weight;
     weight.attributes["bias"] = draw.chance(50);
     weight.operands = {{"x", draw.tensor(x)}, {"dy", draw.tensor(dy)}};
     weight.outputs = {{out, in}};
     if (weight.attributes["bias"]) weight.outputs.push_back({out});
-    check(weight, draw);
+    check_training(weight, draw);
   }
 }
 
@@ -337,7 +318,7 @@ TEST_P(RandomTraining, average_pool_gradients_agree_with_loops) {
     c.attributes["size"] = sizes_of(pool.x);
     c.operands = {{"dy", draw.tensor(pool.y)}};
     c.outputs = {pool.x};
-    check(c, draw);
+    check_training(c, draw);
   }
 }
 
@@ -355,7 +336,7 @@ TEST_P(RandomTraining, adaptive_pool_gradients_agree_with_loops) {
     c.attributes["size"] = sizes_of(x);
     c.operands = {{"dy", draw.tensor(y)}};
     c.outputs = {x};
-    check(c, draw);
+    check_training(c, draw);
   }
 }
 

@@ -48,6 +48,17 @@ Tensor plain(const Stored& value) {
   return tensor;
 }
 
+TrainingStep step_of(const StepCase& c, const std::function<std::string()>& layout) {
+  TrainingStep step;
+  step.op = c.op;
+  for (const Operand& operand : c.operands) step.operands.emplace_back(operand.role, store(operand.value, layout()));
+  step.attributes = c.attributes;
+  step.outputs = c.outputs;
+  step.threads = c.threads;
+  step.fast = c.fast;
+  return step;
+}
+
 Result<TrainingRun> run_training(const TrainingStep& c) {
   Step step;
   step.op = c.op;

@@ -34,6 +34,9 @@ struct TrainingStep {
   std::function<Result<Prepared>(const PrepareRequest&)> prepare;
 };
 
+/// The step `c`, whose operands are stored in the layouts that `layout` gives, in turn.
+TrainingStep step_of(const StepCase& c, const std::function<std::string()>& layout = [] { return "plain"; });
+
 struct TrainingRun {
   std::vector<Stored> outputs;
   std::string implementation;

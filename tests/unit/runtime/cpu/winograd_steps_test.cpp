@@ -16,8 +16,6 @@
 namespace sheaf::test {
 namespace {
 
-constexpr double result_rounding = 0x1p-8;  ///< of a result to bf16, relative to the largest
-
 struct Pass {
   StepCase step;
   std::vector<Parts> operands, outputs;  ///< the parts of an operand on which the parts of outputs depend
@@ -30,33 +28,28 @@ struct Pass {
   }
 };
 
-struct Shapes {
-  Dims x, weight, y;
-  Json attributes;
-};
-
-Shapes shapes_of(Dims x, int64_t out, Dims begin, Dims end) {
-  return {x,
+ConvCase winograd_conv(Dims x, int64_t out, Dims begin, Dims end) {
+  return {{{"stride", {1, 1}}, {"padding_begin", begin}, {"padding_end", end}, {"dilation", {1, 1}}, {"groups", 1}},
+          x,
           {out, x[1], 3, 3},
-          {x[0], out, x[2] + begin[0] + end[0] - 2, x[3] + begin[1] + end[1] - 2},
-          {{"stride", {1, 1}}, {"padding_begin", begin}, {"padding_end", end}, {"dilation", {1, 1}}, {"groups", 1}}};
+          {x[0], out, x[2] + begin[0] + end[0] - 2, x[3] + begin[1] + end[1] - 2}};
 }
 
 /// Channels and images that are whole units of a split depth.
-Shapes draw_split_shapes(Draw& draw) {
-  return shapes_of({32 * draw.number(1, 2), 32 * draw.number(1, 3), draw.number(4, 7), draw.number(4, 7)},
+ConvCase draw_split_conv(Draw& draw) {
+  return winograd_conv({32 * draw.number(1, 2), 32 * draw.number(1, 3), draw.number(4, 7), draw.number(4, 7)},
                    32 * draw.number(1, 3), draw.numbers(2, 0, 2), draw.numbers(2, 0, 2));
 }
 
-Shapes draw_shapes(Draw& draw) {
+ConvCase draw_winograd_conv(Draw& draw) {
   const int64_t height = draw.number(4, 15), width = draw.number(4, 15), most = std::min<int64_t>(37, 1500 / (height * width));
   const int64_t images = draw.chance(70) ? most : draw.number(1, most), in = 16 * draw.number(2, 5),
                 out = 16 * draw.number(2, 5);
-  return shapes_of({images, in, height, width}, out, draw.numbers(2, 0, 2), draw.numbers(2, 0, 2));
+  return winograd_conv({images, in, height, width}, out, draw.numbers(2, 0, 2), draw.numbers(2, 0, 2));
 }
 
 /// y, dx, dweight; some of the channels of each and, where images are separate, some images.
-std::vector<Pass> passes(const Shapes& s, Draw& draw, Some images, Some channels) {
+std::vector<Pass> passes(const ConvCase& s, Draw& draw, Some images, Some channels) {
   const Parts i = {{0, images}}, c = {{1, channels}}, both = {{0, images}, {1, channels}}, c_alone = {{0, channels}};
   Pass forward{
       {Op::conv, {{"x", draw.tensor(s.x)}, {"weight", draw.tensor(s.weight, 0.1), draw.chance(50)}}, s.attributes, {s.y}},
@@ -134,11 +127,6 @@ void prepare(Pass& pass, Way way) {
   }
 }
 
-std::string describe(const StepCase& c) {
-  return to_string(c.op) + Json(c.operands[0].value.dims).dump() + Json(c.operands[1].value.dims).dump() + c.attributes.dump() +
-         (c.bf16 ? " bf16, " : ", ") + std::to_string(c.threads) + " threads";
-}
-
 /// Whether f32 values can be split: the sums' depth is whole units.
 bool splits(const StepCase& step) {
   const bool weight = step.op == Op::conv_backward_weight;
@@ -172,7 +160,7 @@ class WinogradSteps : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(WinogradSteps, agree_with_loops) {
   Draw draw(GetParam());
-  const Shapes s = draw_shapes(draw);
+  const ConvCase s = draw_winograd_conv(draw);
   for (Pass& pass : passes(s, draw, {0, 2}, {draw.number(0, 4), 5})) {
     for (const Way way : ways()) {
       if (way == Way::split) continue;
@@ -186,7 +174,7 @@ TEST_P(WinogradSteps, agree_with_loops) {
 TEST_P(WinogradSteps, of_split_values_agree_with_loops) {
   if (!has_amx()) GTEST_SKIP() << "this CPU has no AMX";
   Draw draw(GetParam());
-  for (Pass& pass : passes(draw_split_shapes(draw), draw, {0, 5}, {draw.number(0, 4), 5})) {
+  for (Pass& pass : passes(draw_split_conv(draw), draw, {0, 5}, {draw.number(0, 4), 5})) {
     pass.step.threads = draw.one_of({1, 1, 2, 2, 3, 4, 5});
     prepare(pass, Way::split);
     check(pass);
@@ -199,7 +187,7 @@ TEST(WinogradSteps, any_number_of_threads_makes_the_same_bits) {
   if (ways().empty()) GTEST_SKIP() << "this CPU has no AVX2";
   Draw draw(2);
   for (const Dims& x : {Dims{5, 32, 9, 14}, Dims{17, 80, 6, 7}, Dims{64, 32, 5, 6}}) {
-    for (Pass& pass : passes(shapes_of(x, x[1] == 32 ? 64 : 48, {1, 0}, {1, 2}), draw, {}, {})) {
+    for (Pass& pass : passes(winograd_conv(x, x[1] == 32 ? 64 : 48, {1, 0}, {1, 2}), draw, {}, {})) {
       for (const Way way : ways()) {
         if (way == Way::split && !splits(pass.step)) continue;
         prepare(pass, way);
@@ -221,7 +209,7 @@ TEST(WinogradSteps, any_number_of_threads_makes_the_same_bits) {
 /// Weights beyond the second cache are multiplied by larger blocks.
 TEST(WinogradSteps, many_channels_and_images) {
   Draw draw(1);
-  for (Pass& pass : passes(shapes_of({288, 288, 4, 4}, 256, {1, 1}, {1, 1}), draw, {1, 37}, {3, 41})) {
+  for (Pass& pass : passes(winograd_conv({288, 288, 4, 4}, 256, {1, 1}, {1, 1}), draw, {1, 37}, {3, 41})) {
     pass.step.threads = 2;
     for (const Way way : ways()) {
       if (way == Way::bf16) continue;
@@ -233,7 +221,7 @@ TEST(WinogradSteps, many_channels_and_images) {
 
 TEST(WinogradSteps, strict_numerics_have_none) {
   Draw draw(1);
-  for (Pass& pass : passes(shapes_of({8, 64, 8, 8}, 64, {1, 1}, {1, 1}), draw, {}, {})) {
+  for (Pass& pass : passes(winograd_conv({8, 64, 8, 8}, 64, {1, 1}, {1, 1}), draw, {}, {})) {
     for (const bool bf16 : {false, true}) {
       if (bf16 && !has_bf16()) continue;
       pass.step.bf16 = bf16;

@@ -10,7 +10,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-Values random_values(int64_t count, unsigned seed) {
+Values random_digits(int64_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<int> digit(-4, 4);  // sums are exact
   Values values;
@@ -63,7 +63,7 @@ Values sums(int64_t rows, int64_t columns, int64_t depth, Term&& term) {
 
 TEST(LinearProduct, IsXTimesTheWeightTransposed) {
   for (const auto& [rows, in, out] : {std::tuple(3, 4, 5), std::tuple(1, 7, 2), std::tuple(6, 1, 3), std::tuple(4, 5, 1)}) {
-    Values x = random_values(rows * in, 1), weight = random_values(out * in, 2), y(size_t(rows * out), -99);
+    Values x = random_digits(rows * in, 1), weight = random_digits(out * in, 2), y(size_t(rows * out), -99);
     multiply(linear_product(rows, in, out), {}, weight, x, y);
     const auto term = [&, in = in](int64_t r, int64_t o, int64_t i) {
       return x[size_t(r * in + i)] * weight[size_t(o * in + i)];
@@ -74,7 +74,7 @@ TEST(LinearProduct, IsXTimesTheWeightTransposed) {
 
 TEST(LinearProduct, GradientsOfXAndTheWeight) {
   constexpr int64_t kRows = 3, kIn = 4, kOut = 5;
-  Values x = random_values(kRows * kIn, 1), weight = random_values(kOut * kIn, 2), dy = random_values(kRows * kOut, 3);
+  Values x = random_digits(kRows * kIn, 1), weight = random_digits(kOut * kIn, 2), dy = random_digits(kRows * kOut, 3);
   Values dx(kRows * kIn, -99), dweight(kOut * kIn, -99);
   multiply(linear_data_gradient(kRows, kIn, kOut), {}, weight, dy, dx);
   multiply(linear_weight_gradient(kRows, kIn, kOut), {}, x, dy, dweight);
@@ -159,7 +159,7 @@ TEST(MatmulProduct, FollowsTorchMatmul) {
       {{2, 1, 1}, {2, 1, 1}, {2, 1, 1}, false, false, 2, 1},
   };
   for (const MatmulCase& c : cases) {
-    Values a = random_values(count(c.a), 1), b = random_values(count(c.b), 2), y(size_t(count(c.y)), -99);
+    Values a = random_digits(count(c.a), 1), b = random_digits(count(c.b), 2), y(size_t(count(c.y)), -99);
     const BatchedProduct made = matmul_product(c.a, c.b, c.y, c.transpose_a, c.transpose_b);
     const std::string what = to_string(c.a) + " by " + to_string(c.b);
     EXPECT_EQ(made.product.batch, c.batch) << what;

@@ -21,7 +21,7 @@ constexpr int64_t kBatch = 2, kChannels = 96, kPixels = 9;
 
 /// Consecutive convolutions, each with a weight that is reordered to a library's layout: many microseconds of work between new
 /// weights and a run's results.
-PlanBuilder convolutions() {
+PlanBuilder chained_convolutions() {
   PlanBuilder b;
   const Json window = {
       {"stride", {1, 1}}, {"padding_begin", {1, 1}}, {"padding_end", {1, 1}}, {"dilation", {1, 1}}, {"groups", 1}};
@@ -66,8 +66,8 @@ void in_threads(Body body) {
 }
 
 TEST(Threads, SessionsThatFindNewWeightsMakeOfThemWhatOneWould) {
-  Model model = load(convolutions());
-  Model alone = load(convolutions());
+  Model model = load(chained_convolutions());
+  Model alone = load(chained_convolutions());
   for (const char* devices : {"cpu:0", "cpu:0,cpu:1"}) {
     auto reference = alone.bind(devices, kBatch);
     ASSERT_TRUE(reference);
@@ -98,7 +98,7 @@ TEST(Threads, SessionsThatFindNewWeightsMakeOfThemWhatOneWould) {
 }
 
 TEST(Threads, OneModelIsBoundByAllWhileAnotherSessionRuns) {
-  const Model model = load(convolutions());
+  const Model model = load(chained_convolutions());
   auto running = model.bind("cpu:0", kBatch);
   ASSERT_TRUE(running);
   Buffers expected;

@@ -52,7 +52,7 @@ struct Data {
   std::vector<MutableTensorView> outputs;
 };
 
-BindOptions with(LengthNumbers lengths) {
+BindOptions of_lengths(LengthNumbers lengths) {
   BindOptions options;
   options.lengths = std::move(lengths);
   return options;
@@ -72,7 +72,7 @@ TEST(SessionLengths, AModelStatesThem) {
 TEST(SessionLengths, DataOfEachLengthGivesWhatAPlanOfThatLengthDoes) {
   for (const char* devices : {"cpu", "cpu:0", "cpu:0-2"}) {
     const Model model = model_with_length();
-    auto session = model.bind(devices, 7, with({{"seq", 4}}));
+    auto session = model.bind(devices, 7, of_lengths({{"seq", 4}}));
     ASSERT_TRUE(session) << to_string(session.error());
     EXPECT_THAT(session->input_shape(0), ElementsAre(7, 4, 5));
     // More than a session keeps, and the first again.
@@ -97,9 +97,9 @@ TEST(SessionLengths, DataOfEachLengthGivesWhatAPlanOfThatLengthDoes) {
 TEST(SessionLengths, NumbersThatDoNotFitAreRefused) {
   const Model model = model_with_length();
   EXPECT_THAT(to_string(model.bind("cpu", 2).error()), HasSubstr("the length 'seq', at most 16, has no number"));
-  EXPECT_THAT(to_string(model.bind("cpu", 2, with({{"seq", 17}})).error()), HasSubstr("can't be 17"));
-  EXPECT_THAT(to_string(model.bind("cpu", 2, with({{"seq", 4}, {"sec", 4}})).error()), HasSubstr("'sec' is no length"));
-  auto session = model.bind("cpu", 2, with({{"seq", 4}}));
+  EXPECT_THAT(to_string(model.bind("cpu", 2, of_lengths({{"seq", 17}})).error()), HasSubstr("can't be 17"));
+  EXPECT_THAT(to_string(model.bind("cpu", 2, of_lengths({{"seq", 4}, {"sec", 4}})).error()), HasSubstr("'sec' is no length"));
+  auto session = model.bind("cpu", 2, of_lengths({{"seq", 4}}));
   ASSERT_TRUE(session) << to_string(session.error());
   const auto run = [&](Data data) { return refusal(session->run(data.inputs, data.outputs)); };
   EXPECT_THAT(run({2, 17}), HasSubstr("the length 'seq', at most 16, can't be 17, as it is by input 'x'"));
@@ -116,11 +116,11 @@ TEST(SessionLengths, NumbersThatDoNotFitAreRefused) {
 
 TEST(SessionLengths, WhatIsMadeOfWeightsIsMadeOnceForAllLengths) {
   const Model model = model_with_length();
-  auto session = model.bind("cpu:0-1", 4, with({{"seq", 4}}));
+  auto session = model.bind("cpu:0-1", 4, of_lengths({{"seq", 4}}));
   ASSERT_TRUE(session) << to_string(session.error());
   const size_t derived = session->report().derived_bytes;
   for (const int64_t length : {1, 2, 3, 5, 6, 7, 8, 9, 10}) ASSERT_TRUE(session->prepare(4, {{"seq", length}}));
-  auto other = model.bind("cpu:0-1", 4, with({{"seq", 4}}));
+  auto other = model.bind("cpu:0-1", 4, of_lengths({{"seq", 4}}));
   ASSERT_TRUE(other);
   EXPECT_EQ(other->report().derived_bytes, derived);
 }

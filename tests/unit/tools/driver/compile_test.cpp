@@ -27,7 +27,7 @@ std::string model_text(const std::string& inputs, const std::string& layers) {
   return "{\"sheaf\": \"1.0\", \"name\": \"m\", \"inputs\": " + inputs + ",\n \"layers\": [\n" + layers + "\n]}";
 }
 
-Result<Plan> compile_text(const std::string& text, const CompileOptions& options = {}) {
+Result<Plan> compiled_text(const std::string& text, const CompileOptions& options = {}) {
   auto model = frontend::parse_model("m.json", text);
   if (!model) return model.error();
   return compile(*model, options);
@@ -119,7 +119,7 @@ TEST(Compile, AProgramAloneIsThatOfTheWholePlan) {
 }
 
 TEST(Compile, AShapeErrorNamesLayerLineAndWhatWasExpected) {
-  auto plan = compile_text(model_text(R"({"x": {"shape": ["batch", 5]}})",
+  auto plan = compiled_text(model_text(R"({"x": {"shape": ["batch", 5]}})",
                                       R"(  {"name": "fc", "type": "Linear", "in_features": 4, "out_features": 2})"));
   ASSERT_FALSE(plan);
   const Diagnostic& diagnostic = plan.error().diagnostics.front();
@@ -132,7 +132,7 @@ TEST(Compile, AShapeErrorNamesLayerLineAndWhatWasExpected) {
 
 TEST(Compile, ChunksOfAnotherTotalDoNotAdd) {
   // Two replicas' chunks of x are not the chunks of twice x.
-  auto plan = compile_text(model_text(R"({"x": {"shape": ["batch", 4]}})", R"(
+  auto plan = compiled_text(model_text(R"({"x": {"shape": ["batch", 4]}})", R"(
     {"name": "double", "type": "Concat", "dim": 0, "inputs": ["x", "x"]},
     {"name": "sum", "type": "Add", "inputs": ["x", "double"]})"));
   ASSERT_FALSE(plan);
@@ -143,8 +143,8 @@ TEST(Compile, AnEmbeddingThatDoesNotFitGoesToTheHost) {
   std::string text = model_text(R"({"x": {"shape": ["batch"], "dtype": "int64"}})", R"(
     {"name": "table", "type": "Embedding", "num_embeddings": 1000, "embedding_dim": 16},
     {"name": "fc", "type": "Linear", "in_features": 16, "out_features": 2})");
-  auto small = compile_text(text, {.device_memory = 1000});
-  auto large = compile_text(text, {.device_memory = 1000000});
+  auto small = compiled_text(text, {.device_memory = 1000});
+  auto large = compiled_text(text, {.device_memory = 1000000});
   ASSERT_TRUE(small && large);
   auto step_of = [](const Plan& plan, const std::string& name) {
     for (const Step& step : plan.infer_graph.steps)
@@ -159,7 +159,7 @@ TEST(Compile, AnEmbeddingThatDoesNotFitGoesToTheHost) {
 }
 
 TEST(Compile, AConvolutionTakesInItsNormSumAndActivation) {
-  auto plan = compile_text(model_text(R"({"x": {"shape": ["batch", 8, 6, 6]}})", R"(
+  auto plan = compiled_text(model_text(R"({"x": {"shape": ["batch", 8, 6, 6]}})", R"(
     {"name": "conv", "type": "Conv2d", "in_channels": 8, "out_channels": 8, "kernel_size": 3, "padding": 1},
     {"name": "norm", "type": "BatchNorm2d", "num_features": 8},
     {"name": "sum", "type": "Add", "inputs": ["norm", "x"]},
@@ -179,7 +179,7 @@ TEST(Compile, AConvolutionTakesInItsNormSumAndActivation) {
 }
 
 TEST(Compile, TiedWeightsAreOneParameterWithTwoNames) {
-  auto plan = compile_text(model_text(R"({"x": {"shape": ["batch"], "dtype": "int64"}})", R"(
+  auto plan = compiled_text(model_text(R"({"x": {"shape": ["batch"], "dtype": "int64"}})", R"(
     {"name": "encoder", "type": "Embedding", "num_embeddings": 10, "embedding_dim": 4},
     {"name": "decoder", "type": "Linear", "in_features": 4, "out_features": 10, "bias": false,
      "share": {"weight": "encoder.weight"}})"));

@@ -1,6 +1,5 @@
 // Estimates of compiled models: right to the byte, and complete.
-#include "tests/paths/source_folder.h"
-#include "tools/driver/compile.h"
+#include "tests/unit/tools/driver/compiled_model.h"
 #include "runtime/bind/binding.h"
 #include "runtime/session/open_devices.h"
 #include "tools/estimate/estimate.h"
@@ -14,15 +13,6 @@
 
 namespace sheaf {
 namespace {
-
-Plan plan_of(const std::string& name, bool objects) {
-  auto model = frontend::load_model(source_file("models/" + name) + ".json");
-  CompileOptions options;
-  options.objects = objects;
-  auto plan = model ? compile(*model, options) : Result<Plan>(model.error());
-  if (!plan) ADD_FAILURE() << to_string(plan.error());
-  return plan ? std::move(*plan) : Plan{};
-}
 
 std::vector<std::string> names_of(const std::string& list) {
   const auto devices = parse_devices(list);
@@ -43,7 +33,7 @@ size_t of(const MemoryByPurpose& bytes, Value::Purpose kind) { return bytes[stat
 class EstimateOf : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EstimateOf, IsWhatRunsTake) {
-  const Plan plan = plan_of(GetParam(), true);
+  const Plan plan = compiled_model(GetParam());
   for (const char* list : {"cpu", "cpu:0,cpu:1", "cpu:0-2"}) {
     for (const bool trains : {false, true}) {
       if (trains && plan.train.steps.empty()) continue;
@@ -85,7 +75,7 @@ std::string text_of(const std::vector<Extent>& shape) {
 TEST(EstimateOfATrainingStep, FindsEachParametersGradient) {
   for (const char* name : {"data_parallel_model", "digits_cnn", "transformer_encoder", "word_language_model", "resnet18_w8"}) {
     SCOPED_TRACE(name);
-    const Plan plan = plan_of(name, false);
+    const Plan plan = compiled_model(name, {.objects = false});
     std::multiset<std::string> gradients;
     for (const Value& value : plan.train.values) {
       if (value.purpose == Value::Purpose::gradients) gradients.insert(text_of(value.shape));
@@ -104,7 +94,7 @@ TEST(EstimateOfATrainingStep, FindsEachParametersGradient) {
 }
 
 TEST(EstimateOfATrainingStep, CountsEveryOperation) {
-  const Plan plan = plan_of("digits_cnn", false);  // without machine code: it needs none
+  const Plan plan = compiled_model("digits_cnn", {.objects = false});  // without machine code: it needs none
   const Estimate infer = estimated(plan, plan.infer, "cpu:0", 10), train = estimated(plan, plan.train, "cpu:0", 10);
   // A weight's gradient and an input's gradient take as much as the layer, except for the first layer's input.
   EXPECT_GT(train.cost.flops, 2.3 * infer.cost.flops);

@@ -1,7 +1,6 @@
 // The compiler's phases of a training step's operations.
 #include "runtime/ops/traits.h"
-#include "tests/paths/source_folder.h"
-#include "tools/driver/compile.h"
+#include "tests/unit/tools/driver/compiled_model.h"
 
 #include <gtest/gtest.h>
 
@@ -10,13 +9,6 @@
 
 namespace sheaf {
 namespace {
-
-Plan compiled_model(const std::string& name) {
-  auto model = frontend::load_model(source_file("models/" + name) + ".json");
-  auto plan = model ? compile(*model, {.objects = false}) : Result<Plan>(model.error());
-  if (!plan) ADD_FAILURE() << to_string(plan.error());
-  return plan ? std::move(*plan) : Plan{};
-}
 
 bool contains(const std::vector<int>& values, int value) {
   return std::find(values.begin(), values.end(), value) != values.end();
@@ -33,7 +25,7 @@ void collect(const Program& program, int value, std::set<const Step*>& steps) {
 class PhasesOf : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PhasesOf, LossIsForwardAndNewParametersAreUpdates) {
-  const Plan plan = compiled_model(GetParam());
+  const Plan plan = compiled_model(GetParam(), {.objects = false});
   std::set<std::string> parameters;
   for (const Parameter& parameter : plan.parameters)
     if (!parameter.buffer) parameters.insert(parameter.name);
@@ -54,7 +46,7 @@ TEST_P(PhasesOf, LossIsForwardAndNewParametersAreUpdates) {
 }
 
 TEST_P(PhasesOf, MicroBatchesUpdateTheirSumsAlone) {
-  const Plan plan = compiled_model(GetParam());
+  const Plan plan = compiled_model(GetParam(), {.objects = false});
   for (const Step& step : plan.update.steps) EXPECT_EQ(step.phase, Phase::update);
   std::set<int> sums;
   for (const Update& update : plan.accumulate.updates) sums.insert(update.value);

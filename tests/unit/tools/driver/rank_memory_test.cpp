@@ -3,10 +3,9 @@
 #include "runtime/bind/binding.h"
 #include "runtime/device/ranked_device.h"
 #include "runtime/session/open_devices.h"
-#include "tests/paths/source_folder.h"
 #include "tests/unit/runtime/world/threads_as_ranks.h"
+#include "tests/unit/tools/driver/compiled_model.h"
 #include "tests/unit/tools/driver/counted_device.h"
-#include "tools/driver/compile.h"
 #include "tools/estimate/estimate.h"
 #include "tools/estimate/planned_program.h"
 
@@ -14,15 +13,6 @@
 
 namespace sheaf {
 namespace {
-
-Plan plan_of(const std::string& name, Strategy strategy) {
-  auto model = frontend::load_model(source_file("models/" + name) + ".json");
-  CompileOptions options;
-  options.strategy = strategy;
-  auto plan = model ? compile(*model, options) : Result<Plan>(model.error());
-  if (!plan) ADD_FAILURE() << to_string(plan.error());
-  return plan ? std::move(*plan) : Plan{};
-}
 
 /// The list's devices as a process of `world` opens them: its own are `device`.
 DeviceSet devices_of(const std::vector<DeviceSpec>& list, int shards, const std::shared_ptr<World>& world,
@@ -80,7 +70,7 @@ class MemoryOfRanks : public ::testing::TestWithParam<std::tuple<const char*, St
 
 TEST_P(MemoryOfRanks, IsAsEstimated) {
   const auto [model, strategy] = GetParam();
-  const Plan plan = plan_of(model, strategy);
+  const Plan plan = compiled_model(model, {.strategy = strategy});
   for (const Case& one : {Case{"0/cpu:0,1/cpu:0", 0, 16}, Case{"0/cpu:0,1/cpu:0,2/cpu:0,3/cpu:0", 0, 16},
                           Case{"0/cpu:0,1/cpu:0,2/cpu:0,3/cpu:0", 0, 3}, Case{"0/cpu:0-1,1/cpu:0", 4, 16}}) {
     SCOPED_TRACE(std::string(one.list) + " shards " + std::to_string(one.shards) + " batch " + std::to_string(one.batch));

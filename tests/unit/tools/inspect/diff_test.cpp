@@ -1,6 +1,7 @@
 // The difference of two plans: what came, went and changed, in every format.
 #include "tools/inspect/diff.h"
 #include "tools/inspect/dump.h"
+#include "tests/unit/tools/inspect/dumped.h"
 #include "tests/unit/tools/inspect/sample_plans.h"
 
 #include <gmock/gmock.h>
@@ -11,8 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-DumpOptions on(std::vector<std::string> devices, int64_t batch) { return {std::move(devices), batch, "infer"}; }
 
 GraphDiff compared(const Plan& before, const Plan& after, const DumpOptions& options = {}) {
   Result<PlacementGraph> a = placement_graph(before, options), b = placement_graph(after, options);

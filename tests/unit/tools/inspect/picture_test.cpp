@@ -2,6 +2,7 @@
 #include "tools/inspect/child_process.h"
 #include "tools/inspect/dump.h"
 #include "tools/inspect/format.h"
+#include "tests/unit/tools/inspect/dumped.h"
 #include "tests/unit/tools/inspect/sample_plans.h"
 
 #include <gmock/gmock.h>
@@ -26,12 +27,6 @@ const char* const kHostile[] = {"\"]; x [label=\"",
                                 "<!--SHEAF:DATA-->/*SHEAF:SCRIPT*/",
                                 "]]>'`${x}",
                                 ""};
-
-std::string dumped(const Plan& plan, DumpFormat format, const DumpOptions& options = {}) {
-  Result<std::string> text = dump(plan, format, options);
-  EXPECT_TRUE(text) << to_string(text.error());
-  return text ? *text : "";
-}
 
 std::string page_json(const std::string& html) {
   const std::string opening = "<script type=\"application/json\" id=\"data\">";

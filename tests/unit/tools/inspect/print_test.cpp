@@ -2,6 +2,7 @@
 #include "tests/paths/source_folder.h"
 #include "tools/inspect/dump.h"
 #include "tools/inspect/format.h"
+#include "tests/unit/tools/inspect/dumped.h"
 #include "tests/unit/tools/inspect/sample_plans.h"
 
 #include <gmock/gmock.h>
@@ -16,14 +17,6 @@ namespace {
 using ::testing::HasSubstr;
 
 const std::string kFolder = source_file("tests/unit/tools/inspect/golden/");
-
-DumpOptions on(std::vector<std::string> devices, int64_t batch) { return {std::move(devices), batch, "infer"}; }
-
-std::string dumped(const Plan& plan, DumpFormat format, const DumpOptions& options = {}) {
-  Result<std::string> text = dump(plan, format, options);
-  EXPECT_TRUE(text) << to_string(text.error());
-  return text ? *text : "";
-}
 
 /// SHEAF_WRITE_GOLDEN=1 in the environment writes the files anew; read their diff before committing them.
 void expect_golden(const std::string& file, const std::string& text) {
