@@ -108,7 +108,7 @@ void ThreadBody::for_the_item(Operation& op) {
   b_.clone(op, map_);
 }
 
-Value ThreadBody::combined(Region& combination, Value x, Value y) {
+Value ThreadBody::combined(mlir::Region& combination, Value x, Value y) {
   IRMapping map;
   map.map(combination.getArguments(), ValueRange{x, y});
   for (Operation& op : combination.front().without_terminator()) b_.clone(op, map);

@@ -15,7 +15,7 @@ namespace sheaf {
 
 namespace {
 
-Error failure(const std::string& file, int code) {
+Error not_read(const std::string& file, int code) {
   return Error({file, 0, 0}, std::string("can't be read: ") + std::strerror(code));
 }
 
@@ -32,7 +32,7 @@ uint64_t physical_memory() {
 
 Result<Folder> Folder::open(const std::string& path) {
   Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!descriptor.open()) return failure(path, errno);
+  if (!descriptor.open()) return not_read(path, errno);
   return Folder(path, std::move(descriptor));
 }
 
@@ -44,7 +44,7 @@ Result<InputFile> InputFile::open(const Folder& folder, const std::string& name)
 
 Result<InputFile> InputFile::take(std::string name, Descriptor descriptor) {
   struct stat info;
-  if (!descriptor.open() || ::fstat(descriptor.get(), &info) != 0) return failure(name, errno);
+  if (!descriptor.open() || ::fstat(descriptor.get(), &info) != 0) return not_read(name, errno);
   if (!S_ISREG(info.st_mode)) return Error({name, 0, 0}, "can't be read: not a regular file");
   return InputFile(std::move(name), std::move(descriptor), static_cast<uint64_t>(info.st_size));
 }
@@ -53,7 +53,7 @@ Result<void> InputFile::read_at(uint64_t offset, std::span<std::byte> bytes) con
   while (!bytes.empty()) {
     const ssize_t got = ::pread(descriptor_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failure(name_, errno);
+    if (got < 0) return not_read(name_, errno);
     if (got == 0) return Error({name_, 0, 0}, "ends at byte " + std::to_string(offset) + ", before its content does");
     bytes = bytes.subspan(static_cast<size_t>(got));
     offset += static_cast<uint64_t>(got);
@@ -78,7 +78,7 @@ Result<std::string> read_file(const std::string& file, uint64_t limit) {
 Result<std::string> read_stream(const std::string& file, uint64_t limit) {
   const Descriptor in(::open(file.c_str(), kReading));
   struct stat info;
-  if (!in.open() || ::fstat(in.get(), &info) != 0) return failure(file, errno);
+  if (!in.open() || ::fstat(in.get(), &info) != 0) return not_read(file, errno);
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::duration<double>(kPatienceSeconds);
   std::string bytes;
   while (bytes.size() <= limit) {
@@ -94,7 +94,7 @@ Result<std::string> read_stream(const std::string& file, uint64_t limit) {
       ::poll(&wanted, 1, -1);
       continue;
     }
-    if (got < 0) return failure(file, code);
+    if (got < 0) return not_read(file, code);
     if (before > 0 || !S_ISFIFO(info.st_mode)) break;
     if (std::chrono::steady_clock::now() > give_up) return Error({file, 0, 0}, "can't be read: nobody writes to this pipe");
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

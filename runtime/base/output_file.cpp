@@ -20,7 +20,7 @@ namespace sheaf {
 
 namespace {
 
-Error failure(const std::string& file, int code) {
+Error not_written(const std::string& file, int code) {
   return Error({file, 0, 0}, std::string("can't be written: ") + std::strerror(code));
 }
 
@@ -104,7 +104,7 @@ class Replacement {
 /// Replaces the file; then the folder is flushed, without which the name might not survive a power cut. Filesystems that
 /// can't do that are fine.
 Result<void> replace(int folder, const std::string& name, const std::string& shown, std::span<const std::string_view> pieces) {
-  if (const int code = Replacement(folder, name).write(pieces); code != 0) return failure(shown, code);
+  if (const int code = Replacement(folder, name).write(pieces); code != 0) return not_written(shown, code);
   const Descriptor flushed(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (flushed.open()) ::fsync(flushed.get());
   return {};
@@ -123,7 +123,7 @@ Result<Descriptor> open_output(const std::string& file, int flags) {
       return out;
     }
     if (errno == EINTR) continue;
-    if (errno != ENXIO || !pipe) return failure(file, errno);
+    if (errno != ENXIO || !pipe) return not_written(file, errno);
     if (std::chrono::steady_clock::now() > give_up) return Error({file, 0, 0}, "can't be written: nobody reads from this pipe");
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -136,16 +136,16 @@ Result<void> write_file_atomically(const std::string& file, std::string_view byt
 Result<void> write_file_atomically(const std::string& file, std::span<const std::string_view> pieces) {
   struct stat info;
   const bool exists = ::stat(file.c_str(), &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) return failure(file, EISDIR);
+  if (exists && S_ISDIR(info.st_mode)) return not_written(file, EISDIR);
   if (exists && !S_ISREG(info.st_mode)) {
     SHEAF_ASSIGN(auto out, open_output(file, 0));
-    return write_each(out.get(), pieces) ? Result<void>() : Result<void>(failure(file, errno));
+    return write_each(out.get(), pieces) ? Result<void>() : Result<void>(not_written(file, errno));
   }
   SHEAF_ASSIGN(auto target, behind_links(file));
   const std::filesystem::path path = target, parent = path.parent_path();
-  if (!path.has_filename()) return failure(file, path.empty() ? ENOENT : EISDIR);
+  if (!path.has_filename()) return not_written(file, path.empty() ? ENOENT : EISDIR);
   const Descriptor folder(::open(parent.empty() ? "." : parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.open()) return failure(file, errno);
+  if (!folder.open()) return not_written(file, errno);
   return replace(folder.get(), path.filename().string(), file, pieces);
 }
 
@@ -157,13 +157,13 @@ Result<void> check_output(const std::string& file) {
   if (file.empty()) return {};
   struct stat info;
   if (::stat(file.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return failure(file, EISDIR);
+    if (S_ISDIR(info.st_mode)) return not_written(file, EISDIR);
     if (!S_ISREG(info.st_mode)) return {};
   }
   SHEAF_ASSIGN(auto target, behind_links(file));
   const std::filesystem::path folder = std::filesystem::path(target).parent_path();
   return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? Result<void>()
-                                                                           : Result<void>(failure(file, errno));
+                                                                           : Result<void>(not_written(file, errno));
 }
 
 }  // namespace sheaf

@@ -6,7 +6,7 @@ namespace sheaf::cuda {
 namespace {
 
 constexpr const char* kFile = "planes";
-constexpr unsigned kThreads = 256;
+constexpr unsigned kPlaneThreads = 256;
 constexpr int64_t kMostVectors = INT32_MAX;
 constexpr uint64_t kMostParts = 512, kBlocks = 2048;  ///< of a channel; of a launch
 
@@ -25,10 +25,10 @@ struct Planes {
 
 KernelCall over_vectors(OwnKernels& kernels, const std::string& name, const BatchNormCall& norm) {
   const Planes planes(norm);
-  const uint64_t blocks = (planes.of_channel() * planes.channels + kThreads - 1) / kThreads;
+  const uint64_t blocks = (planes.of_channel() * planes.channels + kPlaneThreads - 1) / kPlaneThreads;
   return {own_kernel(kernels, kFile, name + kernel_suffix(norm.dtype)),
           {std::min<uint64_t>(blocks, kernels.most_blocks()), 1, 1},
-          kThreads};
+          kPlaneThreads};
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ bool goes_by_planes(const BatchNormCall& norm) {
 uint64_t plane_parts(const BatchNormCall& norm) {
   const Planes planes(norm);
   // A part has four vectors or more for each thread, and there are enough blocks to fill the device.
-  return std::clamp<uint64_t>(std::min(planes.of_channel() / (4 * kThreads), kBlocks / planes.channels), 1, kMostParts);
+  return std::clamp<uint64_t>(std::min(planes.of_channel() / (4 * kPlaneThreads), kBlocks / planes.channels), 1, kMostParts);
 }
 
 KernelCall plane_sums_call(OwnKernels& kernels, PlaneSums of, const BatchNormCall& norm, MemoryRef sums) {
@@ -51,7 +51,7 @@ KernelCall plane_sums_call(OwnKernels& kernels, PlaneSums of, const BatchNormCal
                            : of == PlaneSums::squares ? "plane_squares_"
                                                       : "plane_gradients_";
   return std::move(
-      KernelCall(own_kernel(kernels, kFile, name + kernel_suffix(norm.dtype)), {planes.channels, parts, 1}, kThreads)
+      KernelCall(own_kernel(kernels, kFile, name + kernel_suffix(norm.dtype)), {planes.channels, parts, 1}, kPlaneThreads)
           .address(sums)
           .address(norm.x)
           .address(norm.dy)

@@ -23,7 +23,6 @@ struct Function {
   double cancellation = 0;  ///< error that is proportional to x rather than to the result
 };
 
-
 std::vector<Function> functions() {
   return {
       {"relu", scalar::relu, [](double x) { return x < 0 ? 0 : x; }},

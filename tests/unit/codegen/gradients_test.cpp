@@ -18,7 +18,6 @@ using mlir::ValueRange;
 using Values = llvm::SmallVector<mlir::Value>;
 using Loc = mlir::Location;
 
-
 /// A function of the elements of `inputs` vectors.
 struct Case {
   std::string name;

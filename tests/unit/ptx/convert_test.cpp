@@ -10,7 +10,6 @@ using F = std::vector<float>;
 using U = std::vector<uint32_t>;
 using L = std::vector<uint64_t>;
 
-
 /// f32 → a register of 32 bits.
 U from_float(const std::string& op, F x) {
   return map<uint32_t>("ld.global.f32 %f1, [%x];" + op + " %r2, %f1; st.global.u32 [%y], %r2;", x);

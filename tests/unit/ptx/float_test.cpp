@@ -9,7 +9,6 @@ using F = std::vector<float>;
 using D = std::vector<double>;
 using U = std::vector<uint32_t>;
 
-
 /// Bits of the results of one f32 instruction on %f1.
 U one(const std::string& op, F x, const std::string& rest = "") {
   return map<uint32_t>("ld.global.f32 %f1, [%x];" + op + " %f2, %f1" + rest + "; st.global.f32 [%y], %f2;", x);

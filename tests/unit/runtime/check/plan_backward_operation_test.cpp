@@ -39,7 +39,8 @@ TEST(PlanBackward, ConvolutionByItsInput) {
       << "a row that the stride leaves out";
   refuse_step(backward_step(op, operands, {dx}, kConv), "'size' is missing");
   refuse_step(backward_step(op, operands, {dx}, with_attribute(attributes, "size", {9})), "'size' must be a list of 2");
-  refuse_step(backward_step(op, operands, {dx}, with_attribute(attributes, "size", {11, 8})), "a gradient of shape [batch, 6, 6, 4]");
+  refuse_step(backward_step(op, operands, {dx}, with_attribute(attributes, "size", {11, 8})),
+              "a gradient of shape [batch, 6, 6, 4]");
   refuse_step(backward_step(op, operands, {dx}, with_attribute(attributes, "bias", false)), "no attribute 'bias'");
   refuse_step(backward_step(op, operands, {dx}, with_attribute(attributes, "groups", 4)), "divisible by 4 groups");
   refuse_step(backward_step(op, operands, {dx}, with_attribute(attributes, "dilation", {1, 9})), "finds no place");
@@ -55,7 +56,8 @@ TEST(PlanBackward, ConvolutionByItsWeight) {
   EXPECT_EQ(problem(backward_step(op, operands, {dweight, {6}}, attributes)), "");
   EXPECT_EQ(problem(backward_step(op, operands, {dweight}, with_attribute(attributes, "bias", false))), "");
   refuse_step(backward_step(op, operands, {dweight}, attributes), "has 2 outputs, not 1");
-  refuse_step(backward_step(op, operands, {dweight, {6}}, with_attribute(attributes, "bias", 1)), "'bias' must be true or false");
+  refuse_step(backward_step(op, operands, {dweight, {6}}, with_attribute(attributes, "bias", 1)),
+              "'bias' must be true or false");
   refuse_step(backward_step(op, operands, {dweight, {4}}, attributes), "expected [6]");
   refuse_step(backward_step(op, operands, {{6, 4, 3, 3}, {6}}, attributes), "expected [6, 2, 3, 3]");
   refuse_step(backward_step(op, operands, {dweight, {6}}, with_attribute(attributes, "kernel_size", {3, 2})),
@@ -67,7 +69,8 @@ TEST(PlanBackward, ConvolutionByItsWeight) {
 TEST(PlanBackward, Linear) {
   const Shape x = {batch(), 7, 5}, dy = {batch(), 7, 2};
   EXPECT_EQ(problem(backward_step(Op::linear_backward_data, {{"dy", dy}, {"weight", {2, 5}}}, {x})), "");
-  refuse_step(backward_step(Op::linear_backward_data, {{"dy", dy}, {"weight", {3, 5}}}, {x}), "expects a gradient of 3 features");
+  refuse_step(backward_step(Op::linear_backward_data, {{"dy", dy}, {"weight", {3, 5}}}, {x}),
+              "expects a gradient of 3 features");
   refuse_step(backward_step(Op::linear_backward_data, {{"dy", dy}, {"weight", {2, 5}}}, {dy}), "expected [batch, 7, 5]");
   const Json bias = {{"bias", true}}, none = {{"bias", false}};
   EXPECT_EQ(problem(backward_step(Op::linear_backward_weight, {{"x", x}, {"dy", dy}}, {{2, 5}, {2}}, bias)), "");
@@ -100,11 +103,13 @@ TEST(PlanBackward, BatchNorm) {
   refuse_step(backward_step(Op::batch_norm_train, {{"x", x}}, {x, {4}, {4}}), "'eps' is missing");
   refuse_step(backward_step(Op::batch_norm_train, {{"x", x}}, {x, {4}, {4}}, {{"eps", -1}}), "'eps'");
   refuse_step(backward_step(Op::batch_norm_train, {{"x", x}}, {x, {4}, {4}}, {{"eps", "1"}}), "'eps'");
-  refuse_step(backward_step(Op::batch_norm_train, {{"x", x}}, {x, {4}, {4}, {1}}, with_attribute(plain, "activation", {{"kind", "tanh"}}), 3),
+  refuse_step(backward_step(Op::batch_norm_train, {{"x", x}}, {x, {4}, {4}, {1}},
+                            with_attribute(plain, "activation", {{"kind", "tanh"}}), 3),
               "no activation but relu");
   refuse_step(backward_step(Op::batch_norm_train, {{"x", x}, {"weight", {4}}}, {x, {4}, {4}}, plain),
               "a weight and a bias, or neither");
-  refuse_step(backward_step(Op::batch_norm_train, {{"x", {batch()}}}, {{batch()}, {4}, {4}}, plain), "expects an input [N, C, …]");
+  refuse_step(backward_step(Op::batch_norm_train, {{"x", {batch()}}}, {{batch()}, {4}, {4}}, plain),
+              "expects an input [N, C, …]");
   refuse_step(backward_step(Op::batch_norm_train, affine, {x, {4}, {5}}, plain), "expected [4]");
 
   const Operands back = {{"x", x}, {"dy", x}, {"mean", {4}}, {"var", {4}}};
@@ -142,9 +147,9 @@ TEST(PlanBackward, Pools) {
   EXPECT_EQ(problem(backward_step(Op::avg_pool_backward, {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}}, average)), "");
   refuse_step(backward_step(Op::avg_pool_backward, {{"dy", {batch(), 4, 3, 3}}}, {{batch(), 4, 5, 5}}, average),
               "a gradient of shape [batch, 4, 2, 2]");
-  refuse_step(
-      backward_step(Op::avg_pool_backward, {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}}, with_attribute(average, "dilation", {1, 1})),
-      "no attribute 'dilation'");
+  refuse_step(backward_step(Op::avg_pool_backward, {{"dy", {batch(), 4, 2, 2}}}, {{batch(), 4, 5, 5}},
+                            with_attribute(average, "dilation", {1, 1})),
+              "no attribute 'dilation'");
 
   const Json adaptive = {{"size", {7, 7}}};
   EXPECT_EQ(problem(backward_step(Op::adaptive_avg_pool_backward, {{"dy", {batch(), 4, 3, 9}}}, {x}, adaptive)), "");

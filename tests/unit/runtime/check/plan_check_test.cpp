@@ -36,7 +36,8 @@ TEST(PlanCheck, RefusesParts) {
   refuse_sample([](Plan& p) { p.parameters[0].shape = {kLargestDim, kLargestDim}; }, "parameters[0]", "too large");
   refuse_sample([](Plan& p) { p.parameters[0].shape = {0, kLargestDim, kLargestDim}; }, "parameters[0]", "too large");
   refuse_sample([](Plan& p) { p.parameters[0].shape.assign(kLargestRank + 1, 1); }, "parameters[0]", "more than 12");
-  refuse_sample([](Plan& p) { p.parameters[0].aliases = {p.parameters[1].name}; }, "parameters[0].aliases", "no name of its own");
+  refuse_sample([](Plan& p) { p.parameters[0].aliases = {p.parameters[1].name}; }, "parameters[0].aliases",
+                "no name of its own");
   refuse_sample([](Plan& p) { p.parameters[1].aliases = {"tied.weight"}; }, "parameters[1].aliases", "no name of its own");
   refuse_sample([](Plan& p) { p.parameters[0].init = 3; }, "parameters[0]", "init");
   refuse_sample([](Plan& p) { p.kernels.push_back(p.kernels[0]); }, "kernels[1]", "a second 'fold'");
@@ -66,12 +67,13 @@ TEST(PlanCheck, RefusesSymbols) {
   refuse_sample([&](Plan& p) { symbols(p)[1].region = 1; }, "programs.infer.symbols[1]", "no such region");
   refuse_sample([&](Plan& p) { symbols(p)[1].region = -1; }, "programs.infer.symbols[1]", "no such region");
   refuse_sample([&](Plan& p) { symbols(p).push_back({"again", Symbol::replicas, 0, {}}); }, "programs.infer.symbols[3]",
-         "a second count");
-  refuse_sample([&](Plan& p) { symbols(p)[1].of = Extent::symbol("chunk"); }, "programs.infer.symbols[1]", "isn't an earlier symbol");
-  refuse_sample([&](Plan& p) { symbols(p).push_back({"c", Symbol::chunk, 0, Extent::symbol("chunk")}); }, "programs.infer.symbols[3]",
-         "a chunk of region 0");
+                "a second count");
+  refuse_sample([&](Plan& p) { symbols(p)[1].of = Extent::symbol("chunk"); }, "programs.infer.symbols[1]",
+                "isn't an earlier symbol");
+  refuse_sample([&](Plan& p) { symbols(p).push_back({"c", Symbol::chunk, 0, Extent::symbol("chunk")}); },
+                "programs.infer.symbols[3]", "a chunk of region 0");
   refuse_sample([&](Plan& p) { symbols(p).push_back({"c", Symbol::chunk, 0, Extent::symbol("replicas")}); },
-         "programs.infer.symbols[3]", "can't determine its chunks");
+                "programs.infer.symbols[3]", "can't determine its chunks");
   refuse_sample([&](Plan& p) { symbols(p)[1].of = batch(int64_t{1} << 41); }, "programs.infer.symbols[1]", "out of bounds");
   refuse_sample([&](Plan& p) { symbols(p)[1].of = Extent(-1); }, "programs.infer.symbols[1]", "out of bounds");
   refuse_sample(
@@ -90,9 +92,10 @@ TEST(PlanCheck, RefusesValues) {
   refuse_sample([&](Plan& p) { value(p, y).name = ""; }, "programs.infer.values[9]", "needs a name");
   refuse_sample([&](Plan& p) { value(p, y).place = {Place::region, 1}; }, "programs.infer.values[9]", "no region 1");
   refuse_sample([&](Plan& p) { value(p, whole).place = {Place::device, 1 << 20}; }, "programs.infer.values[11]", "that long");
-  refuse_sample([&](Plan& p) { value(p, y).shape[0] = Extent::symbol("lost"); }, "programs.infer.values[9]", "unknown symbol 'lost'");
+  refuse_sample([&](Plan& p) { value(p, y).shape[0] = Extent::symbol("lost"); }, "programs.infer.values[9]",
+                "unknown symbol 'lost'");
   refuse_sample([&](Plan& p) { value(p, moved).shape[0] = Extent::symbol("chunk"); }, "programs.infer.values[5]",
-         "a chunk of region 0");
+                "a chunk of region 0");
   refuse_sample([&](Plan& p) { value(p, y).shape[1] = Extent(-2); }, "programs.infer.values[9]", "out of bounds");
   refuse_sample([&](Plan& p) { value(p, y).shape[1] = Extent(kLargestDim + 1); }, "programs.infer.values[9]", "out of bounds");
   refuse_sample([&](Plan& p) { value(p, y).shape = {kLargestDim, kLargestDim}; }, "programs.infer.values[9]", "too large");
@@ -103,15 +106,16 @@ TEST(PlanCheck, RefusesValues) {
   refuse_sample([&](Plan& p) { value(p, weight).shape = {5, 2}; }, "programs.infer.values[1]", "another dtype or shape");
   refuse_sample([&](Plan& p) { value(p, weight).shape = {2}; }, "programs.infer.values[1]", "another dtype or shape");
   refuse_sample([&](Plan& p) { value(p, weight).shape = {batch(), 5}; }, "programs.infer.values[1]", "another dtype or shape");
-  refuse_sample([&](Plan& p) { value(p, weight).dtype = DType::float16; }, "programs.infer.values[1]", "another dtype or shape");
+  refuse_sample([&](Plan& p) { value(p, weight).dtype = DType::float16; }, "programs.infer.values[1]",
+                "another dtype or shape");
   refuse_sample([&](Plan& p) { p.infer.values.push_back({"lost", DType::float32, {}, {}, Value::temporary, "", {}}); },
-         "programs.infer.values[14]", "no step makes 'lost'");
+                "programs.infer.values[14]", "no step makes 'lost'");
 }
 
 TEST(PlanCheck, RefusesStepsThatAreOutOfOrderOrPlace) {
   const auto step = [](Plan& p, int i) -> Step& { return p.infer.steps[static_cast<size_t>(i)]; };
   refuse_sample([&](Plan& p) { std::swap(step(p, linear), step(p, view)); }, "programs.infer.steps[5]",
-         "'y' is used before it is made");
+                "'y' is used before it is made");
   refuse_sample([&](Plan& p) { step(p, view).outputs = {y}; }, "programs.infer.steps[6]", "'y' is made a second time");
   refuse_sample([&](Plan& p) { step(p, view).outputs = {x}; }, "programs.infer.steps[6]", "'x' is made a second time");
   refuse_sample([&](Plan& p) { step(p, view).outputs = {flat, flat}; }, "programs.infer.steps[6]", "a second time");
@@ -121,15 +125,15 @@ TEST(PlanCheck, RefusesStepsThatAreOutOfOrderOrPlace) {
   refuse_sample([&](Plan& p) { step(p, view).roles = {}; }, "programs.infer.steps[6]", "0 roles for 1 inputs");
   refuse_sample([&](Plan& p) { step(p, view).op = Op::layer; }, "programs.infer.steps[6]", "needs an op");
   refuse_sample([&](Plan& p) { step(p, view).op = Op::layer, step(p, view).type = "teleport"; }, "programs.infer.steps[6]",
-         "unknown operation 'teleport'");
+                "unknown operation 'teleport'");
   refuse_sample([&](Plan& p) { step(p, view).kernel = "fold"; }, "programs.infer.steps[6]", "only a step of op 'kernel'");
   refuse_sample([&](Plan& p) { step(p, view).place = {}; }, "programs.infer.steps[6]", "'y' is at region:0, the step at host");
   refuse_sample([&](Plan& p) { step(p, view).place = {Place::region, 7}; }, "programs.infer.steps[6]", "no region 7");
   refuse_sample([&](Plan& p) { step(p, linear).inputs[1] = weight; }, "programs.infer.steps[5]",
-         "is at device:0, the step at region:0");
+                "is at device:0, the step at region:0");
   refuse_sample([&](Plan& p) { step(p, transfer).once = true; }, "programs.infer.steps[1]", "'x' depends on the run's inputs");
   refuse_sample([&](Plan& p) { step(p, replicate_bias).once = true, step(p, fold).once = false; }, "programs.infer.steps[4]",
-         "'folded' depends on the run's inputs");
+                "'folded' depends on the run's inputs");
 }
 
 TEST(PlanCheck, RefusesOutputs) {

@@ -20,19 +20,20 @@ TEST(PlanMovement, RefusesDataMovement) {
   const auto step = [](Plan& p, int i) -> Step& { return p.infer.steps[static_cast<size_t>(i)]; };
   const auto value = [](Plan& p, int i) -> Value& { return p.infer.values[static_cast<size_t>(i)]; };
   refuse_sample([&](Plan& p) { step(p, scatter).attributes["dim"] = 2; }, "programs.infer.steps[2]",
-         "'dim' must be an integer from -2 to 1");
-  refuse_sample([&](Plan& p) { step(p, scatter).attributes["dim"] = 1; }, "programs.infer.steps[2]", "expected region 0's chunk of 5");
+                "'dim' must be an integer from -2 to 1");
+  refuse_sample([&](Plan& p) { step(p, scatter).attributes["dim"] = 1; }, "programs.infer.steps[2]",
+                "expected region 0's chunk of 5");
   refuse_sample([&](Plan& p) { step(p, scatter).attributes["region"] = 1; }, "programs.infer.steps[2]", "'region'");
   refuse_sample([&](Plan& p) { step(p, scatter).attributes.erase("dim"); }, "programs.infer.steps[2]", "'dim' is missing");
   refuse_sample([&](Plan& p) { step(p, scatter).attributes["dims"] = 1; }, "programs.infer.steps[2]", "no attribute 'dims'");
-  refuse_sample([&](Plan& p) { step(p, scatter).inputs = {x, x}, step(p, scatter).roles = {"x", "y"}; }, "programs.infer.steps[2]",
-         "takes 1 inputs");
+  refuse_sample([&](Plan& p) { step(p, scatter).inputs = {x, x}, step(p, scatter).roles = {"x", "y"}; },
+                "programs.infer.steps[2]", "takes 1 inputs");
   refuse_sample([&](Plan& p) { step(p, scatter).op = Op::replicate, step(p, scatter).attributes.erase("dim"); },
-         "programs.infer.steps[2]", "shape");
+                "programs.infer.steps[2]", "shape");
   refuse_sample([&](Plan& p) { p.infer.symbols[1].of = batch(2); }, "programs.infer.steps[2]", "chunk of batch");
   refuse_sample([&](Plan& p) { value(p, part).shape[1] = Extent(4); }, "programs.infer.steps[2]", "expected [chunk, 5]");
   refuse_sample([&](Plan& p) { value(p, part).shape = {Extent::symbol("chunk")}; }, "programs.infer.steps[2]",
-         "expected 2 dimensions");
+                "expected 2 dimensions");
   refuse_sample([&](Plan& p) { value(p, part).dtype = DType::int32; }, "programs.infer.steps[2]", "dtype");
   refuse_sample([&](Plan& p) { value(p, weights).shape = {5, 2}; }, "programs.infer.steps[3]", "expected [2, 5]");
   refuse_sample([&](Plan& p) { step(p, gather).attributes["dim"] = 1; }, "programs.infer.steps[7]", "'dim'");
@@ -40,7 +41,7 @@ TEST(PlanMovement, RefusesDataMovement) {
   refuse_sample([&](Plan& p) { step(p, gather).attributes["scalar"] = true; }, "programs.infer.steps[7]", "'scalar'");
   refuse_sample([&](Plan& p) { step(p, gather).inputs = {moved}; }, "programs.infer.steps[7]", "takes a value of a region");
   refuse_sample([&](Plan& p) { step(p, gather).op = Op::transfer, step(p, gather).attributes = Json::object(); },
-         "programs.infer.steps[7]", "doesn't enter or leave a region");
+                "programs.infer.steps[7]", "doesn't enter or leave a region");
   refuse_sample([&](Plan& p) { value(p, copies).shape = {2}; }, "programs.infer.steps[8]", "expected [2*replicas]");
   refuse_sample(
       [&](Plan& p) {

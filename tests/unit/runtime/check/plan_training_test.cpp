@@ -58,7 +58,7 @@ TEST(PlanTraining, PlansWithoutItHaveNoneOfItsFields) {
 
 TEST(PlanTraining, RefusesAStepThatReadsALaterPhase) {
   refuse_trained([](Plan& p) { p.train.steps[make_dy].phase = Phase::update; }, "programs.train.steps[7]",
-         "'dy' is made in a later phase of the step, update");
+                 "'dy' is made in a later phase of the step, update");
 }
 
 TEST(PlanTraining, RefusesUnknownFieldsAndNames) {
@@ -98,14 +98,16 @@ TEST(PlanTraining, RefusesUnknownFieldsAndNames) {
 }
 
 TEST(PlanTraining, RefusesUpdatesThatDoNotFit) {
-  refuse_trained([](Plan& p) { p.train.updates[0].name = "net.module.wait"; }, "programs.train.updates[0]", "there is no parameter");
+  refuse_trained([](Plan& p) { p.train.updates[0].name = "net.module.wait"; }, "programs.train.updates[0]",
+                 "there is no parameter");
   refuse_trained([](Plan& p) { p.train.updates[2] = p.train.updates[0]; }, "programs.train.updates[2]", "a second update");
   refuse_trained([](Plan& p) { p.train.updates[0].value = -1; }, "programs.train.updates[0]", "there is no value -1");
   refuse_trained([](Plan& p) { p.train.updates[0].value = 1000; }, "programs.train.updates[0]", "there is no value 1000");
   refuse_trained([](Plan& p) { p.train.updates[0].value = first; }, "programs.train.updates[0]", "another dtype or shape");
   refuse_trained([](Plan& p) { p.train.updates[0].value = dweights; }, "programs.train.updates[0]", "lives in a region");
   refuse_trained([](Plan& p) { p.train_graph.updates[1].name = ""; }, "graphs.train.updates[1]", "there is no parameter");
-  refuse_trained([](Plan& p) { p.infer.updates = {{"net.module.weight", 0}}; }, "programs.infer.updates", "only a training program");
+  refuse_trained([](Plan& p) { p.infer.updates = {{"net.module.weight", 0}}; }, "programs.infer.updates",
+                 "only a training program");
 }
 
 TEST(PlanTraining, RefusesStateAndSettings) {
@@ -113,7 +115,7 @@ TEST(PlanTraining, RefusesStateAndSettings) {
   refuse_trained([](Plan& p) { p.state[0].init = {{"type", "normal"}}; }, "state[0]", "'init' must be");
   refuse_trained([](Plan& p) { p.state[0].init = {{"type", "constant"}, {"value", "0"}}; }, "state[0]", "'init' must be");
   refuse_trained([](Plan& p) { p.state[0].init = {{"type", "constant"}, {"value", 0}, {"zero_row", 9}}; }, "state[0]",
-         "'init' must be");
+                 "'init' must be");
   refuse_trained([](Plan& p) { p.state[0].init = Json::array(); }, "state[0]", "'init' must be");
   refuse_trained([](Plan& p) { p.state[0].dtype = DType::int64; }, "state[0]", "float32");
   refuse_trained([](Plan& p) { p.state[0].buffer = true; }, "state[0]", "neither a buffer");
@@ -121,15 +123,19 @@ TEST(PlanTraining, RefusesStateAndSettings) {
   refuse_trained([](Plan& p) { p.state[0].shape = {kLargestDim, kLargestDim}; }, "state[0]", "too large");
   refuse_trained([](Plan& p) { p.state.push_back(p.state[0]); }, "state[1]", "a second");
   refuse_trained([](Plan& p) { p.state[0].name = "tied.weight"; }, "state[0]", "is a parameter's name");
-  refuse_trained([&](Plan& p) { value(p, momentum).source = "net.module.weight"; }, "programs.train.values[6]", "there is no state");
-  refuse_trained([&](Plan& p) { value(p, weight).source = p.state[0].name; }, "programs.train.values[4]", "there is no parameter");
+  refuse_trained([&](Plan& p) { value(p, momentum).source = "net.module.weight"; }, "programs.train.values[6]",
+                 "there is no state");
+  refuse_trained([&](Plan& p) { value(p, weight).source = p.state[0].name; }, "programs.train.values[4]",
+                 "there is no parameter");
   refuse_trained([&](Plan& p) { value(p, momentum).shape = {5, 2}; }, "programs.train.values[6]", "another dtype or shape");
   refuse_trained([&](Plan& p) { value(p, lr).name = "bias_correction1"; }, "programs.train.values[2]",
-         "there is no setting 'bias_correction1'; a plan of another sheaf is made anew by `sheaf compile`");
+                 "there is no setting 'bias_correction1'; a plan of another sheaf is made anew by `sheaf compile`");
   refuse_trained([&](Plan& p) { value(p, lr).shape = {1}; }, "programs.train.values[2]", "is float32 without dimensions");
-  refuse_trained([&](Plan& p) { value(p, step_).dtype = DType::float32; }, "programs.train.values[3]", "is int64 without dimensions");
+  refuse_trained([&](Plan& p) { value(p, step_).dtype = DType::float32; }, "programs.train.values[3]",
+                 "is int64 without dimensions");
   refuse_trained([&](Plan& p) { value(p, lr).place = {Place::device, 0}; }, "programs.train.values[2]", "on the host");
-  refuse_trained([](Plan& p) { p.infer.values[0].role = Value::setting; }, "programs.infer.values[0]", "only a training program");
+  refuse_trained([](Plan& p) { p.infer.values[0].role = Value::setting; }, "programs.infer.values[0]",
+                 "only a training program");
   refuse_trained([](Plan& p) { p.infer.values[0].role = Value::state; }, "programs.infer.values[0]", "only a training program");
 }
 
@@ -149,11 +155,14 @@ TEST(PlanTraining, RefusesProgramsThatAreNotTraining) {
 TEST(PlanTraining, RefusesMovementsThatDoNotFit) {
   const auto at = [](Plan& p, int i) -> Step& { return p.train.steps[size_t(i)]; };
   const auto value = [](Plan& p, int i) -> Value& { return p.train.values[size_t(i)]; };
-  refuse_trained([&](Plan& p) { value(p, dpart).shape = {5, 2}; }, "programs.train.steps[7]", "expected region 0's chunk of batch");
-  refuse_trained([&](Plan& p) { value(p, dpart).shape = {Extent::symbol("rows", 2), 2}; }, "programs.train.steps[7]", "chunk of batch");
+  refuse_trained([&](Plan& p) { value(p, dpart).shape = {5, 2}; }, "programs.train.steps[7]",
+                 "expected region 0's chunk of batch");
+  refuse_trained([&](Plan& p) { value(p, dpart).shape = {Extent::symbol("rows", 2), 2}; }, "programs.train.steps[7]",
+                 "chunk of batch");
   refuse_trained([&](Plan& p) { at(p, scatter_scalars).attributes.erase("scalar"); }, "programs.train.steps[8]",
-         "'scalar' must be true");
-  refuse_trained([&](Plan& p) { at(p, scatter_back).attributes["scalar"] = true; }, "programs.train.steps[7]", "'scalar' must be true");
+                 "'scalar' must be true");
+  refuse_trained([&](Plan& p) { at(p, scatter_back).attributes["scalar"] = true; }, "programs.train.steps[7]",
+                 "'scalar' must be true");
   refuse_trained([&](Plan& p) { at(p, scatter_scalars).attributes["scalar"] = 1; }, "programs.train.steps[8]", "true or false");
   refuse_trained([&](Plan& p) { value(p, scalars).shape = {batch()}; }, "programs.train.steps[8]", "expected region 0's chunk");
   refuse_trained([&](Plan& p) { at(p, reduce).attributes["region"] = 1; }, "programs.train.steps[10]", "'region' is not that");
@@ -163,9 +172,9 @@ TEST(PlanTraining, RefusesMovementsThatDoNotFit) {
   refuse_trained([&](Plan& p) { value(p, dweight).dtype = DType::int64; }, "programs.train.steps[10]", "dtype");
   refuse_trained([&](Plan& p) { at(p, reduce).inputs = {weight}; }, "programs.train.steps[10]", "takes a value of a region");
   refuse_trained([&](Plan& p) { at(p, reduce).inputs = {dweights, dweights}, at(p, reduce).roles = {"x", "y"}; },
-         "programs.train.steps[10]", "takes 1 inputs");
+                 "programs.train.steps[10]", "takes 1 inputs");
   refuse_trained([&](Plan& p) { at(p, make_first).place = {Place::region, 0}, value(p, first).place = {Place::region, 0}; },
-         "programs.train.steps[12]", "outside of regions");
+                 "programs.train.steps[12]", "outside of regions");
 }
 
 TEST(PlanTraining, RefusesOffsets) {
@@ -173,10 +182,12 @@ TEST(PlanTraining, RefusesOffsets) {
   refuse_trained([&](Plan& p) { symbol(p).of = batch(2); }, "programs.train.symbols[2]", "no chunks of 2*batch");
   refuse_trained([&](Plan& p) { symbol(p).of = Extent::symbol("rows"); }, "programs.train.symbols[2]", "'rows'");
   refuse_trained([&](Plan& p) { symbol(p).region = 3; }, "programs.train.symbols[2]", "no such region");
-  refuse_trained([](Plan& p) { p.train.values[part].shape = {Extent::symbol("begin"), 5}; }, "programs.train.values[7]", "is no size");
-  refuse_trained([](Plan& p) { p.train.values[whole].shape = {Extent::symbol("begin"), 2}; }, "programs.train.values[10]", "an offset");
+  refuse_trained([](Plan& p) { p.train.values[part].shape = {Extent::symbol("begin"), 5}; }, "programs.train.values[7]",
+                 "is no size");
+  refuse_trained([](Plan& p) { p.train.values[whole].shape = {Extent::symbol("begin"), 2}; }, "programs.train.values[10]",
+                 "an offset");
   refuse_trained([](Plan& p) { p.train.steps[make_dy].attributes["extents"] = {"begin"}; }, "programs.train.steps[6]",
-         "an offset of region 0");
+                 "an offset of region 0");
 }
 
 TEST(PlanTraining, OffsetsAreWhereChunksBegin) {

@@ -11,7 +11,7 @@
 namespace sheaf::test {
 namespace {
 
-constexpr double sum_rounding = 1e-5;       ///< of f32 sums in another order
+constexpr double sum_rounding = 1e-5;  ///< of f32 sums in another order
 
 class Bf16 : public ::testing::Test {
  protected:

@@ -38,7 +38,7 @@ ConvCase winograd_conv(Dims x, int64_t out, Dims begin, Dims end) {
 /// Channels and images that are whole units of a split depth.
 ConvCase draw_split_conv(Draw& draw) {
   return winograd_conv({32 * draw.number(1, 2), 32 * draw.number(1, 3), draw.number(4, 7), draw.number(4, 7)},
-                   32 * draw.number(1, 3), draw.numbers(2, 0, 2), draw.numbers(2, 0, 2));
+                       32 * draw.number(1, 3), draw.numbers(2, 0, 2), draw.numbers(2, 0, 2));
 }
 
 ConvCase draw_winograd_conv(Draw& draw) {

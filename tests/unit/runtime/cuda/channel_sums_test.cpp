@@ -112,7 +112,7 @@ TEST_F(OwnChannels, ConvertManyTensorsAtOnce) {
   }
 }
 
-struct Case {
+struct NormCase {
   Dims dims;
   bool last, relu, affine, residual;
   bool sum = false;       ///< the gradient of a sum of two
@@ -127,8 +127,8 @@ struct Reference {
 };
 
 template <typename T>
-Reference reference(const Case& c, const std::vector<T>& x, const std::vector<float>& weight, const std::vector<float>& bias,
-                    const std::vector<T>& residual, double eps) {
+Reference reference(const NormCase& c, const std::vector<T>& x, const std::vector<float>& weight,
+                    const std::vector<float>& bias, const std::vector<T>& residual, double eps) {
   const auto channel = channels_of(c.dims, c.last);
   const size_t channels = size_t(c.dims[1]);
   const double values = double(x.size() / channels);
@@ -148,7 +148,7 @@ Reference reference(const Case& c, const std::vector<T>& x, const std::vector<fl
 class OwnBatchNorm : public OwnChannels {
  protected:
   template <typename T>
-  void compare(const Case& c) {
+  void compare(const NormCase& c) {
     const size_t count = size_t(product(c.dims, 0, c.dims.size())), channels = size_t(c.dims[1]);
     const double tolerance = sizeof(T) == 4 ? 2e-5 : 3e-2, eps = 1e-5;
     const auto x = random_values<T>(count, 1, 3), dy = random_values<T>(count, 2), residual = random_values<T>(count, 3);

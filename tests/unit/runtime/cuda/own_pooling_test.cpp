@@ -12,7 +12,7 @@ namespace {
 class OwnPooling : public OwnKernelTest {
  protected:
   template <typename T>
-  void check_max(const Case& c, DType dtype, bool last, bool with_nan) {
+  void check_max(const PoolingCase& c, DType dtype, bool last, bool with_nan) {
     const TensorSpec x = tensor_of(c, c.x, dtype, last), y = tensor_of(c, c.y, dtype, false),
                      kept = plain_tensor(DType::uint8, {1});
     auto values = digits(element_count(x), 1);
@@ -62,7 +62,7 @@ class OwnPooling : public OwnKernelTest {
   }
 
   template <typename T>
-  void check_average(const Case& c, DType dtype, bool last) {
+  void check_average(const PoolingCase& c, DType dtype, bool last) {
     const Op op = c.adaptive ? Op::adaptive_avg_pool : Op::avg_pool;
     const TensorSpec x = tensor_of(c, c.x, dtype, last), y = tensor_of(c, c.y, dtype, false);
     const auto values = digits(element_count(x), 3), dy = digits(element_count(y), 4);
@@ -97,20 +97,20 @@ class OwnPooling : public OwnKernelTest {
   }
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> made(1);
+std::vector<PoolingCase> cases() {
+  std::vector<PoolingCase> made(1);
   made.push_back({.kernel = {1, 2, 2}, .stride = {1, 2, 2}, .padding = {0, 0, 0}});
   made.push_back({.kernel = {1, 3, 3}, .stride = {1, 1, 1}, .padding = {0, 1, 1}});
   made.push_back({.x = {1, 8, 8}, .kernel = {1, 3, 3}, .stride = {1, 3, 3}, .padding = {0, 1, 0}, .ceil_mode = true});
   made.push_back({.x = {1, 5, 9}, .kernel = {1, 2, 4}, .stride = {1, 3, 3}, .padding = {0, 1, 2}, .ceil_mode = true});
   made.push_back({.spatial = 1, .x = {1, 1, 13}, .kernel = {1, 1, 4}, .stride = {1, 1, 3}, .padding = {0, 0, 2}});
   made.push_back({.spatial = 3, .x = {4, 5, 6}, .kernel = {2, 3, 2}, .stride = {2, 2, 1}, .padding = {1, 1, 0}});
-  for (Case& c : made) c = c.sized();
+  for (PoolingCase& c : made) c = c.sized();
   return made;
 }
 
 TEST_F(OwnPooling, MaximumAndItsGradient) {
-  for (const Case& c : cases()) {
+  for (const PoolingCase& c : cases()) {
     for (const bool last : {false, true}) {
       check_max<float>(c, DType::float32, last, false);
       check_max<BFloat16>(c, DType::bfloat16, last, true);
@@ -121,7 +121,8 @@ TEST_F(OwnPooling, MaximumAndItsGradient) {
 
 TEST_F(OwnPooling, MaximumWithDilation) {
   for (const bool ceil_mode : {false, true}) {
-    const Case c = Case{.x = {1, 9, 8}, .stride = {1, 2, 3}, .dilation = {1, 2, 3}, .ceil_mode = ceil_mode}.sized();
+    const PoolingCase c =
+        PoolingCase{.x = {1, 9, 8}, .stride = {1, 2, 3}, .dilation = {1, 2, 3}, .ceil_mode = ceil_mode}.sized();
     check_max<float>(c, DType::float32, false, true);
     check_max<float>(c, DType::float32, true, false);
   }
@@ -129,13 +130,13 @@ TEST_F(OwnPooling, MaximumWithDilation) {
 
 // More than 256 places in a window need wider words in the workspace.
 TEST_F(OwnPooling, MaximumOverLargeWindows) {
-  const Case c = Case{.x = {1, 20, 19}, .kernel = {1, 18, 17}, .stride = {1, 1, 1}, .padding = {0, 0, 0}}.sized();
+  const PoolingCase c = PoolingCase{.x = {1, 20, 19}, .kernel = {1, 18, 17}, .stride = {1, 1, 1}, .padding = {0, 0, 0}}.sized();
   check_max<float>(c, DType::float32, false, false);
   check_max<float>(c, DType::float32, true, true);
 }
 
 TEST_F(OwnPooling, AverageAndItsGradient) {
-  for (Case c : cases()) {
+  for (PoolingCase c : cases()) {
     for (const bool last : {false, true}) {
       for (const bool count_include_pad : {false, true}) {
         c.count_include_pad = count_include_pad;
@@ -151,20 +152,20 @@ TEST_F(OwnPooling, AverageAndItsGradient) {
 
 TEST_F(OwnPooling, AdaptiveAverageAndItsGradient) {
   for (const Sizes& y : {Sizes{1, 1, 1}, Sizes{1, 3, 4}, Sizes{1, 7, 6}, Sizes{1, 9, 2}}) {
-    Case c;
+    PoolingCase c;
     c.adaptive = true;
     c.y = y;
     check_average<float>(c, DType::float32, false);
     check_average<float>(c, DType::float32, true);
   }
-  Case c{.spatial = 3, .x = {3, 5, 4}, .y = {2, 2, 3}, .adaptive = true};
+  PoolingCase c{.spatial = 3, .x = {3, 5, 4}, .y = {2, 2, 3}, .adaptive = true};
   check_average<BFloat16>(c, DType::bfloat16, true);
 }
 
 // Channels last that fill vectors of 16 bytes: bf16 and f16 by eight, f32 by four.
 TEST_F(OwnPooling, VectorsOfChannels) {
   for (const int64_t channels : {8, 24}) {
-    for (Case c : cases()) {
+    for (PoolingCase c : cases()) {
       c.channels = channels;
       check_max<float>(c, DType::float32, true, false);
       check_max<BFloat16>(c, DType::bfloat16, true, true);
@@ -175,16 +176,16 @@ TEST_F(OwnPooling, VectorsOfChannels) {
       check_average<_Float16>(c, DType::float16, true);
     }
   }
-  Case c = Case{.x = {1, 9, 8}, .stride = {1, 2, 3}, .dilation = {1, 2, 3}, .channels = 8}.sized();
+  PoolingCase c = PoolingCase{.x = {1, 9, 8}, .stride = {1, 2, 3}, .dilation = {1, 2, 3}, .channels = 8}.sized();
   check_max<BFloat16>(c, DType::bfloat16, true, true);
-  c = Case{.x = {1, 20, 19}, .kernel = {1, 18, 17}, .stride = {1, 1, 1}, .padding = {0, 0, 0}, .channels = 8}.sized();
+  c = PoolingCase{.x = {1, 20, 19}, .kernel = {1, 18, 17}, .stride = {1, 1, 1}, .padding = {0, 0, 0}, .channels = 8}.sized();
   check_max<BFloat16>(c, DType::bfloat16, true, false);
-  c = Case{.y = {1, 3, 4}, .adaptive = true, .channels = 8};
+  c = PoolingCase{.y = {1, 3, 4}, .adaptive = true, .channels = 8};
   check_average<BFloat16>(c, DType::bfloat16, true);
 }
 
 TEST_F(OwnPooling, PlannedWithoutADevice) {
-  const Case c = cases()[0];
+  const PoolingCase c = cases()[0];
   const TestStep step(Op::max_pool, {"x"}, {tensor_of(c, c.x, DType::float32, true)},
                       {tensor_of(c, c.y, DType::float32, false)}, c.attributes(false));
   const Prepared prepared = prepare_own_pooling(step.request(), nullptr, "a test");
@@ -196,7 +197,7 @@ TEST_F(OwnPooling, PlannedWithoutADevice) {
 
 TEST_F(OwnPooling, TakesVectorsWhereChannelsFillThem) {
   for (const bool last : {false, true}) {
-    Case c = cases()[0];
+    PoolingCase c = cases()[0];
     c.channels = 8;
     const TestStep step(Op::max_pool, {"x"}, {tensor_of(c, c.x, DType::bfloat16, last)},
                         {tensor_of(c, c.y, DType::bfloat16, false)}, c.attributes(false));
@@ -207,7 +208,7 @@ TEST_F(OwnPooling, TakesVectorsWhereChannelsFillThem) {
 }
 
 TEST_F(OwnPooling, RefusesAForeignWorkspace) {
-  const Case c = cases()[0];
+  const PoolingCase c = cases()[0];
   Json attributes = c.attributes(false);
   attributes["size"] = c.last(c.x);
   const TestStep step(Op::max_pool_backward, {"dy", "workspace"},

@@ -12,15 +12,15 @@ namespace sheaf::cuda {
 /// Sizes along depth, height and width.
 using Sizes = std::array<int64_t, 3>;
 
-struct Case {
+struct PoolingCase {
   int spatial = 2;
   Sizes x{1, 7, 6}, kernel{1, 3, 2}, stride{1, 2, 2}, padding{0, 1, 1}, dilation{1, 1, 1}, y{1, 1, 1};
   bool ceil_mode = false, count_include_pad = true, adaptive = false;
   int64_t divisor = 0, channels = 3;  // 3 fill no vectors
 
   /// The sizes of y by PyTorch's rule.
-  Case sized() const {
-    Case made = *this;
+  PoolingCase sized() const {
+    PoolingCase made = *this;
     for (int d = 0; d < 3; ++d) {
       const int64_t room = x[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
       made.y[d] = (room + (ceil_mode ? stride[d] - 1 : 0)) / stride[d] + 1;
@@ -40,20 +40,20 @@ struct Case {
 
 inline constexpr int64_t kImages = 2;
 
-inline std::vector<int64_t> dims_of(const Case& c, const Sizes& sizes) {
+inline std::vector<int64_t> dims_of(const PoolingCase& c, const Sizes& sizes) {
   std::vector<int64_t> dims = {kImages, c.channels};
   for (const int64_t size : c.last(sizes)) dims.push_back(size);
   return dims;
 }
 
-inline TensorSpec tensor_of(const Case& c, const Sizes& sizes, DType dtype, bool last) {
+inline TensorSpec tensor_of(const PoolingCase& c, const Sizes& sizes, DType dtype, bool last) {
   const TensorSpec plain = plain_tensor(dtype, dims_of(c, sizes));
   return last ? channels_last(plain) : plain;
 }
 
 /// Calls body(window element's position in the plane, its tap) for the elements of x in an output's window.
 template <typename Body>
-void window(const Case& c, const Sizes& o, const Body& body) {
+void window(const PoolingCase& c, const Sizes& o, const Body& body) {
   Sizes begin, count, step;
   for (size_t d = 0; d < 3; ++d) {
     begin[d] = c.adaptive ? o[d] * c.x[d] / c.y[d] : o[d] * c.stride[d] - c.padding[d];
@@ -68,7 +68,7 @@ void window(const Case& c, const Sizes& o, const Body& body) {
       }
 }
 
-inline double divisor_of(const Case& c, const Sizes& o) {
+inline double divisor_of(const PoolingCase& c, const Sizes& o) {
   if (c.divisor) return double(c.divisor);
   int64_t inside = 0, reach = 1;
   window(c, o, [&](int64_t) { ++inside; });
@@ -79,7 +79,7 @@ inline double divisor_of(const Case& c, const Sizes& o) {
 }
 
 template <typename Body>
-void outputs(const Case& c, const Body& body) {
+void outputs(const PoolingCase& c, const Body& body) {
   int64_t at = 0;
   for (int64_t d = 0; d < c.y[0]; ++d)
     for (int64_t h = 0; h < c.y[1]; ++h)

@@ -120,7 +120,7 @@ TEST(Compile, AProgramAloneIsThatOfTheWholePlan) {
 
 TEST(Compile, AShapeErrorNamesLayerLineAndWhatWasExpected) {
   auto plan = compiled_text(model_text(R"({"x": {"shape": ["batch", 5]}})",
-                                      R"(  {"name": "fc", "type": "Linear", "in_features": 4, "out_features": 2})"));
+                                       R"(  {"name": "fc", "type": "Linear", "in_features": 4, "out_features": 2})"));
   ASSERT_FALSE(plan);
   const Diagnostic& diagnostic = plan.error().diagnostics.front();
   EXPECT_EQ(plan.error().diagnostics.size(), 1u);
