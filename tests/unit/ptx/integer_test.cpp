@@ -28,9 +28,9 @@ TEST(PtxInteger, ProductsLowHighAndWide) {
   EXPECT_EQ(one64("mul.hi.u64", {~uint64_t{0}, uint64_t{1} << 63}, ", 4"), (L{3, 2}));
   EXPECT_EQ(one64("mul.hi.s64", {~uint64_t{0}}, ", 4"), (L{~uint64_t{0}}));
   const std::string both = "ld.global.u64 %q1, [%x]; cvt.u32.u64 %r1, %q1;";
-  EXPECT_EQ(map<uint64_t>(both + "mul.one64.s32 %q2, %r1, -3; st.global.u64 [%y], %q2;", L{5, 0x80000000}),
+  EXPECT_EQ(map<uint64_t>(both + "mul.wide.s32 %q2, %r1, -3; st.global.u64 [%y], %q2;", L{5, 0x80000000}),
             (L{uint64_t(-15), 3ull << 31}));
-  EXPECT_EQ(map<uint64_t>(both + "mad.one64.u32 %q2, %r1, 0xffffffff, 7; st.global.u64 [%y], %q2;", L{0xffffffff}),
+  EXPECT_EQ(map<uint64_t>(both + "mad.wide.u32 %q2, %r1, 0xffffffff, 7; st.global.u64 [%y], %q2;", L{0xffffffff}),
             (L{0xfffffffe00000008}));
   EXPECT_EQ(one32("mad.lo.s32", {4, 5}, ", %r1, -1"), (U{15, 24}));
 }
