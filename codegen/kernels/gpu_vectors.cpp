@@ -74,7 +74,7 @@ bool Vectors::around(Block& block) {
       if (!body(*loop.getBody())) return false;
       continue;
     }
-    for (Region& region : op.getRegions())
+    for (mlir::Region& region : op.getRegions())
       for (Block& inner : region)
         if (!isa<scf::ForOp, scf::IfOp>(op) || !around(inner)) return false;
   }

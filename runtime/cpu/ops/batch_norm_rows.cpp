@@ -23,14 +23,14 @@ constexpr int64_t kGroupRows = 64;
 /// Of a thread, so that it's worth waking.
 constexpr int64_t kGrainValues = 16384;
 
-struct Rows {
+struct NormedRows {
   const norm::KernelTable* kernels;
   int64_t rows, channels, chunk, value_bytes;
   int threads;
   double eps;
   bool affine, relu;
 
-  Rows(const Operation& operation, const BatchNorm& norm, const norm::KernelTable* table)
+  NormedRows(const Operation& operation, const BatchNorm& norm, const norm::KernelTable* table)
       : kernels(table),
         rows(product(norm.dims, 0, norm.dims.size()) / norm.dims[1]),
         channels(norm.dims[1]),
@@ -68,7 +68,7 @@ struct Rows {
 
 class RowsTraining final : public Executable {
  public:
-  RowsTraining(Rows of, const Operation& operation, ScratchPlan& scratch) : of_(of) {
+  RowsTraining(NormedRows of, const Operation& operation, ScratchPlan& scratch) : of_(of) {
     x_ = operation.input_buffer("x");
     if (of_.affine) weight_ = operation.input_buffer("weight"), bias_ = operation.input_buffer("bias");
     y_ = operation.output_buffer();
@@ -117,13 +117,13 @@ class RowsTraining final : public Executable {
   }
 
  private:
-  Rows of_;
+  NormedRows of_;
   BufferRef x_, weight_, bias_, y_, mean_, var_, means_, squares_, totals_, scale_, shift_;
 };
 
 class RowsGradient final : public Executable {
  public:
-  RowsGradient(Rows of, const Operation& operation, ScratchPlan& scratch) : of_(of) {
+  RowsGradient(NormedRows of, const Operation& operation, ScratchPlan& scratch) : of_(of) {
     x_ = operation.input_buffer("x");
     dy_ = operation.input_buffer("dy");
     mean_ = operation.input_buffer("mean");
@@ -185,7 +185,7 @@ class RowsGradient final : public Executable {
   }
 
  private:
-  Rows of_;
+  NormedRows of_;
   BufferRef x_, dy_, mean_, var_, weight_, shift_, dx_, dweight_, dbias_, sums_, products_, totals_, scale_, lift_, tilt_;
 };
 
@@ -195,7 +195,7 @@ template <typename Kind>
 Prepared finish(const Operation& operation, const BatchNorm& norm, const BatchNormLayout& layout, Prepared prepared) {
   const norm::KernelTable* const kernels = kernels_for(layout.desc);
   ScratchPlan scratch;
-  prepared.executable = std::make_unique<Kind>(Rows(operation, norm, kernels), operation, scratch);
+  prepared.executable = std::make_unique<Kind>(NormedRows(operation, norm, kernels), operation, scratch);
   prepared.scratch_bytes = scratch.bytes();
   prepared.implementation = std::string("rows of channels, ") + kernels->instructions;
   prepared.reason = "two passes over x, whose channels are last, read it less often than the library's three";

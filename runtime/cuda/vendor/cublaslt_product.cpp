@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kAligned = 16;  ///< bytes: the widest access to memory that algorithms make
 constexpr int kCandidates = 8;
 
-cudaDataType_t data_type(DType dtype) {
+cudaDataType_t cuda_type(DType dtype) {
   return dtype == DType::bfloat16 ? CUDA_R_16BF : dtype == DType::float16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
@@ -25,7 +25,7 @@ Result<cublasLtMatrixLayout_t> LtProduct::layout(const MatrixLayout& matrix, DTy
                  " is larger than cuBLASLt's");
   cublasLtMatrixLayout_t made = nullptr;
   auto status =
-      library_->create_layout(&made, data_type(dtype), uint64_t(matrix.rows), uint64_t(matrix.columns), matrix.leading);
+      library_->create_layout(&made, cuda_type(dtype), uint64_t(matrix.rows), uint64_t(matrix.columns), matrix.leading);
   if (status != CUBLAS_STATUS_SUCCESS) return library_->failure("cublasLtMatrixLayoutCreate", status);
   if (request_.product.batch > 1) {
     const auto count = int32_t(request_.product.batch);

@@ -6,7 +6,7 @@
 namespace sheaf::cuda {
 namespace {
 
-Result<RnnFunctions> open_functions() {
+Result<RnnFunctions> open_rnn_functions() {
   SHEAF_ASSIGN(auto library, SharedLibrary::open("cuDNN", {"libcudnn.so.9"}));
   RnnFunctions f;
   SHEAF_TRY(Symbols(library)
@@ -65,7 +65,7 @@ class Calls {
 }  // namespace
 
 Result<const RnnFunctions*> RnnFunctions::open() {
-  static const Result<RnnFunctions> opened = open_functions();
+  static const Result<RnnFunctions> opened = open_rnn_functions();
   if (!opened) return opened.error();
   return &*opened;
 }

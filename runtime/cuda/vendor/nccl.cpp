@@ -5,7 +5,7 @@
 namespace sheaf::cuda {
 namespace {
 
-Result<NcclFunctions> open_functions() {
+Result<NcclFunctions> open_nccl_functions() {
   SHEAF_ASSIGN(auto library, SharedLibrary::open("NCCL", {"libnccl.so.2"}));
   NcclFunctions f;
   SHEAF_TRY(Symbols(library)
@@ -32,7 +32,7 @@ Result<NcclFunctions> open_functions() {
 }  // namespace
 
 Result<const NcclFunctions*> NcclFunctions::open() {
-  static const Result<NcclFunctions> opened = open_functions();
+  static const Result<NcclFunctions> opened = open_nccl_functions();
   if (!opened) return opened.error();
   return &*opened;
 }

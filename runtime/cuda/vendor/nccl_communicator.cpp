@@ -22,7 +22,7 @@ class CollectiveOperation final : public Operation {
   size_t rank_;
 };
 
-ncclDataType_t data_type(DType dtype) {
+ncclDataType_t nccl_type(DType dtype) {
   switch (dtype) {
     case DType::float32: return ncclFloat32;
     case DType::float16: return ncclFloat16;
@@ -105,7 +105,7 @@ Result<void> NcclCommunicator::issue(const CollectiveRequest& request, size_t ra
       result = nccl_.broadcast(buffers[i], buffers[i], bytes, ncclInt8, request.root, comm, to);
     } else {
       call = "ncclReduce";
-      result = nccl_.reduce(buffers[i], buffers[i], bytes / size_of(request.dtype), data_type(request.dtype), ncclSum,
+      result = nccl_.reduce(buffers[i], buffers[i], bytes / size_of(request.dtype), nccl_type(request.dtype), ncclSum,
                             request.root, comm, to);
     }
   }
