@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the runtime, the frontend and the verbs as .clang-tidy says: prints what it finds, and exits with 1 if it finds anything.
-# After tools/build.sh default, whose precompiled header and groups of eight files it reads: headers are most of what a file takes.
-# Files that include MLIR are left out: matching its headers takes most of a minute for eight files.
+# After tools/build.sh default, whose precompiled header and groups of files it reads: headers are most of what a file takes.
+# Files that include MLIR are left out: matching its headers takes most of a minute for a few files.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ $# -eq 0 ] || { echo "usage: tools/tidy.sh" >&2; exit 2; }
