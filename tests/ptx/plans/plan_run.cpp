@@ -2,6 +2,7 @@
 #include "tests/ptx/plans/plan_kernel.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -90,7 +91,7 @@ std::string compare(const PlanKernel& kernel, const Buffers& expected, const Buf
     const double most = scale(kernel, expected, i);
     for (int64_t e = 0; e < kernel.elements[i]; ++e) {
       const double want = expected.value(i, e), have = got.value(i, e), unwritten = given ? given->value(i, e) : 0;
-      if (given && std::memcmp(&want, &unwritten, sizeof want) == 0) continue;
+      if (given && std::bit_cast<uint64_t>(want) == std::bit_cast<uint64_t>(unwritten)) continue;
       if (want == have || (want != want && have != have) || std::fabs(want - have) <= tolerance(kernel.dtypes[i]) * most)
         continue;
       return "output " + std::to_string(i - kernel.inputs) + "[" + std::to_string(e) + "] is " + std::to_string(have) +
