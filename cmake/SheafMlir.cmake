@@ -7,8 +7,7 @@
 #   sheaf_mlir_library(NAME source... [DEPENDS tablegen-target...] [LINK library...])
 #       a static library
 #   sheaf_mlir_executable(NAME source... [DEPENDS ...] [LINK ...])
-#       a program (its sources are compiled as an object library, since a precompiled header made with -fPIC
-#       does not serve -fPIE)
+#       a program
 #   sheaf_tablegen(TARGET file.td  -gen-op-decls Ops.h.inc  -gen-op-defs Ops.cpp.inc ...)
 #       pairs of a generator (with further options as one quoted string) and the file it makes, in the current
 #       binary directory, which mirrors the source tree: #include "ir/Nn/Ops.h.inc"
@@ -32,35 +31,27 @@ include(SheafPch)
 sheaf_pch(sheaf_mlir_pch ${CMAKE_CURRENT_LIST_DIR}/mlir_pch.h)
 target_compile_definitions(sheaf_mlir_pch PRIVATE ${SHEAF_LLVM_DEFINITIONS})
 
-function(sheaf_mlir_compile_options target)
-  target_compile_definitions(${target} PRIVATE ${SHEAF_LLVM_DEFINITIONS})
-  target_compile_options(${target} PRIVATE ${SHEAF_PCH_OPTIONS})
-  target_precompile_headers(${target} REUSE_FROM sheaf_mlir_pch)
-endfunction()
-
-function(sheaf_mlir_library name)
+# What sheaf_mlir_library and sheaf_mlir_executable have in common.
+function(sheaf_mlir_target name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPENDS;LINK")
-  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
-  sheaf_mlir_compile_options(${name})
-  sheaf_unity(${name})
+  target_compile_definitions(${name} PRIVATE ${SHEAF_LLVM_DEFINITIONS})
+  sheaf_reuse_pch(${name} sheaf_mlir_pch)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
 endfunction()
 
+function(sheaf_mlir_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPENDS;LINK")
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  sheaf_mlir_target(${name} DEPENDS ${ARG_DEPENDS} LINK ${ARG_LINK})
+endfunction()
+
 function(sheaf_mlir_executable name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPENDS;LINK")
-  add_library(${name}_objects OBJECT ${ARG_UNPARSED_ARGUMENTS})
-  sheaf_mlir_compile_options(${name}_objects)
-  sheaf_unity(${name}_objects)
-  target_link_libraries(${name}_objects PUBLIC ${ARG_LINK} MLIR LLVM)
-  if(ARG_DEPENDS)
-    add_dependencies(${name}_objects ${ARG_DEPENDS})
-  endif()
-  add_executable(${name} $<TARGET_OBJECTS:${name}_objects>)
-  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR LLVM)
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  sheaf_mlir_target(${name} DEPENDS ${ARG_DEPENDS} LINK ${ARG_LINK})
 endfunction()
 
 function(sheaf_tablegen target file)

@@ -25,6 +25,7 @@ endfunction()
 
 sheaf_pch(sheaf_runtime_pch ${CMAKE_CURRENT_LIST_DIR}/runtime_pch.h nlohmann_json::nlohmann_json)
 
+# A library or a program, compiled with the header of `pch`, several files at a time.
 function(sheaf_reuse_pch target pch)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "EXECUTABLE")  # compiled as the header was: -fPIC, not a program's -fPIE

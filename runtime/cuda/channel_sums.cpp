@@ -10,7 +10,7 @@ namespace sheaf::cuda {
 namespace {
 
 constexpr const char* kFile = "channels";
-constexpr unsigned kSumThreads = 256;
+constexpr unsigned kChannelThreads = 256;
 constexpr uint64_t kMostParts = 512;                ///< of a sum
 enum Mode : int32_t { kSum, kSquares, kGradient };  // as the kernels have them
 
@@ -29,9 +29,9 @@ Shape shape_of(const Dims& dims, bool channels_last) {
 }
 
 std::array<uint64_t, 3> blocks_of(uint64_t count, OwnKernels& kernels) {
-  return {std::min<uint64_t>((count + kSumThreads - 1) / kSumThreads, kernels.most_blocks()), 1, 1};
+  return {std::min<uint64_t>((count + kChannelThreads - 1) / kChannelThreads, kernels.most_blocks()), 1, 1};
 }
-std::array<uint64_t, 3> all_blocks_of(uint64_t count) { return {(count + kSumThreads - 1) / kSumThreads, 1, 1}; }
+std::array<uint64_t, 3> all_blocks_of(uint64_t count) { return {(count + kChannelThreads - 1) / kChannelThreads, 1, 1}; }
 
 /// What one pass over a tensor sums.
 struct Pass {
@@ -41,7 +41,7 @@ struct Pass {
 };
 
 KernelCall finish_call(OwnKernels& kernels, const Pass& pass, MemoryRef partial, uint64_t parts, uint64_t channels) {
-  return std::move(KernelCall(own_kernel(kernels, kFile, "finish_channels"), all_blocks_of(channels), kSumThreads)
+  return std::move(KernelCall(own_kernel(kernels, kFile, "finish_channels"), all_blocks_of(channels), kChannelThreads)
                        .address(pass.first)
                        .address(pass.second)
                        .address(partial)
@@ -54,7 +54,7 @@ void add_vector_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, const 
                      const Shape& shape, size_t& scratch_bytes) {
   const uint64_t vectors = shape.channels * size_of(norm.dtype) / 16;
   const auto width = unsigned(std::min<uint64_t>(std::bit_ceil(std::max<uint64_t>(vectors, 1)), 32));
-  const uint64_t tiles = (vectors + width - 1) / width, height = kSumThreads / width;
+  const uint64_t tiles = (vectors + width - 1) / width, height = kChannelThreads / width;
   // A stretch has four rows or more for each thread, and there are enough blocks to fill the device; depends only on the sizes.
   const uint64_t parts =
       std::clamp<uint64_t>(std::min(shape.values() / (4 * height), 1024 / std::max<uint64_t>(tiles, 1)), 1, kMostParts);
@@ -62,7 +62,7 @@ void add_vector_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, const 
   const MemoryRef partial = take_scratch(scratch_bytes, size_t(parts * shape.channels) * 2 * sizeof(float));
   if (!kernels || shape.channels == 0) return;
   calls.push_back(
-      KernelCall(own_kernel(*kernels, kFile, "sum_vectors_" + kernel_suffix(norm.dtype)), {tiles, parts, 1}, kSumThreads)
+      KernelCall(own_kernel(*kernels, kFile, "sum_vectors_" + kernel_suffix(norm.dtype)), {tiles, parts, 1}, kChannelThreads)
           .address(partial)
           .address(norm.x)
           .value(shape.values())
@@ -103,7 +103,7 @@ void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& p
   const uint64_t stretch = (shape.values() + parts - 1) / parts;
   const MemoryRef partial = take_scratch(scratch_bytes, size_t(parts * shape.channels) * 2 * sizeof(float));
   if (!kernels || shape.channels == 0) return;
-  calls.push_back(KernelCall(own_kernel(*kernels, kFile, "sum_channels_" + suffix), {tiles, parts, 1}, kSumThreads)
+  calls.push_back(KernelCall(own_kernel(*kernels, kFile, "sum_channels_" + suffix), {tiles, parts, 1}, kChannelThreads)
                       .address(partial)
                       .address(norm.x)
                       .address(norm.dy)
@@ -120,15 +120,15 @@ void add_pass(std::vector<KernelCall>& calls, OwnKernels* kernels, const Pass& p
 KernelCall converting_call(OwnKernels& kernels, const char* file, const std::string& name, MemoryRef to, MemoryRef from,
                            int64_t count) {
   constexpr uint64_t kVector = 8;  // elements that a thread does at once
-  return std::move(
-      KernelCall(own_kernel(kernels, file, name), blocks_of((uint64_t(count) + kVector - 1) / kVector, kernels), kSumThreads)
-          .address(to)
-          .address(from)
-          .value(uint64_t(count)));
+  return std::move(KernelCall(own_kernel(kernels, file, name), blocks_of((uint64_t(count) + kVector - 1) / kVector, kernels),
+                              kChannelThreads)
+                       .address(to)
+                       .address(from)
+                       .value(uint64_t(count)));
 }
 
 KernelCall shift_call(OwnKernels& kernels, MemoryRef to, MemoryRef from, MemoryRef bias, int64_t channels, float sign) {
-  return std::move(KernelCall(own_kernel(kernels, kFile, "shift_channels"), all_blocks_of(uint64_t(channels)), kSumThreads)
+  return std::move(KernelCall(own_kernel(kernels, kFile, "shift_channels"), all_blocks_of(uint64_t(channels)), kChannelThreads)
                        .address(to)
                        .address(from)
                        .address(bias)
@@ -136,11 +136,23 @@ KernelCall shift_call(OwnKernels& kernels, MemoryRef to, MemoryRef from, MemoryR
                        .value(sign));
 }
 
+KernelCall over_elements(OwnKernels& kernels, const std::string& name, const BatchNormCall& norm, const Shape& shape) {
+  return {own_kernel(kernels, kFile, name + kernel_suffix(norm.dtype)), blocks_of(shape.values() * shape.channels, kernels),
+          kChannelThreads};
+}
+
 KernelCall normalize_call(OwnKernels& kernels, const BatchNormCall& norm, const Shape& shape) {
-  const uint64_t elements = shape.values() * shape.channels;
-  return std::move(KernelCall(own_kernel(kernels, kFile, "normalize_" + kernel_suffix(norm.dtype)),
-                              blocks_of(elements, kernels), kSumThreads)
-                       .address(norm.y)
+  return std::move(normalizing(over_elements(kernels, "normalize_", norm, shape), norm).value(shape));
+}
+
+KernelCall normalize_backward_call(OwnKernels& kernels, const BatchNormCall& norm, const Shape& shape) {
+  return std::move(sloping(over_elements(kernels, "normalize_backward_", norm, shape), norm).value(shape));
+}
+
+}  // namespace
+
+KernelCall normalizing(KernelCall call, const BatchNormCall& norm) {
+  return std::move(call.address(norm.y)
                        .address(norm.mask)
                        .address(norm.x)
                        .address(norm.residual)
@@ -149,15 +161,11 @@ KernelCall normalize_call(OwnKernels& kernels, const BatchNormCall& norm, const 
                        .address(norm.weight)
                        .address(norm.bias)
                        .value(norm.eps)
-                       .value(int32_t(norm.relu))
-                       .value(shape));
+                       .value(int32_t(norm.relu)));
 }
 
-KernelCall normalize_backward_call(OwnKernels& kernels, const BatchNormCall& norm, const Shape& shape) {
-  const uint64_t elements = shape.values() * shape.channels;
-  return std::move(KernelCall(own_kernel(kernels, kFile, "normalize_backward_" + kernel_suffix(norm.dtype)),
-                              blocks_of(elements, kernels), kSumThreads)
-                       .address(norm.dx)
+KernelCall sloping(KernelCall call, const BatchNormCall& norm) {
+  return std::move(call.address(norm.dx)
                        .address(norm.gradient)
                        .address(norm.x)
                        .address(norm.dy)
@@ -167,11 +175,8 @@ KernelCall normalize_backward_call(OwnKernels& kernels, const BatchNormCall& nor
                        .address(norm.weight)
                        .address(norm.dbias)
                        .address(norm.dweight)
-                       .value(norm.eps)
-                       .value(shape));
+                       .value(norm.eps));
 }
-
-}  // namespace
 
 void add_channel_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, MemoryRef sums, MemoryRef x, DType dtype,
                       const Dims& dims, bool channels_last, size_t& scratch_bytes) {
@@ -199,7 +204,7 @@ void add_column_sums(std::vector<KernelCall>& calls, OwnKernels* kernels, Memory
   if (!kernels || columns == 0) return;
   const auto add = [&](MemoryRef to, MemoryRef from, DType of, uint64_t from_rows, uint64_t stretch_rows, uint64_t to_rows) {
     calls.push_back(
-        KernelCall(own_kernel(*kernels, "sum", "sum_columns_" + kernel_suffix(of)), {tiles, to_rows, 1}, kSumThreads)
+        KernelCall(own_kernel(*kernels, "sum", "sum_columns_" + kernel_suffix(of)), {tiles, to_rows, 1}, kChannelThreads)
             .address(to)
             .address(from)
             .value(from_rows)

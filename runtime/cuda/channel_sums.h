@@ -43,6 +43,11 @@ struct BatchNormCall {
 };
 size_t mask_bytes(const Dims& dims);
 
+/// `call` with the parameters that kernels of either format have before the sizes. They make y, and the mask, by mean and var.
+KernelCall normalizing(KernelCall call, const BatchNormCall& norm);
+/// The same of kernels that make dx, and the gradient for others, by the sums in dbias and dweight.
+KernelCall sloping(KernelCall call, const BatchNormCall& norm);
+
 /// What a batch norm puts into the queue: launches, bytes that it reads a second time, and how often all its blocks meet.
 struct NormWork {
   int launches = 0;

@@ -64,34 +64,11 @@ KernelCall plane_sums_call(OwnKernels& kernels, PlaneSums of, const BatchNormCal
 }
 
 KernelCall normalize_planes_call(OwnKernels& kernels, const BatchNormCall& norm) {
-  return std::move(over_vectors(kernels, "normalize_planes_", norm)
-                       .address(norm.y)
-                       .address(norm.mask)
-                       .address(norm.x)
-                       .address(norm.residual)
-                       .address(norm.mean)
-                       .address(norm.var)
-                       .address(norm.weight)
-                       .address(norm.bias)
-                       .value(norm.eps)
-                       .value(int32_t(norm.relu))
-                       .value(Planes(norm)));
+  return std::move(normalizing(over_vectors(kernels, "normalize_planes_", norm), norm).value(Planes(norm)));
 }
 
 KernelCall slope_planes_call(OwnKernels& kernels, const BatchNormCall& norm) {
-  return std::move(over_vectors(kernels, "slope_planes_", norm)
-                       .address(norm.dx)
-                       .address(norm.gradient)
-                       .address(norm.x)
-                       .address(norm.dy)
-                       .address(norm.mask)
-                       .address(norm.mean)
-                       .address(norm.var)
-                       .address(norm.weight)
-                       .address(norm.dbias)
-                       .address(norm.dweight)
-                       .value(norm.eps)
-                       .value(Planes(norm)));
+  return std::move(sloping(over_vectors(kernels, "slope_planes_", norm), norm).value(Planes(norm)));
 }
 
 }  // namespace sheaf::cuda
