@@ -2,6 +2,8 @@
 // lane, or the caller of a run) has its own team there, of the size set with set_team_size().
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <type_traits>
 
@@ -44,6 +46,19 @@ void parallel_for(int64_t work, int64_t grain, int threads, Body&& body) {
   parallel_ranges(
       work, grain, threads, [](void* context, int64_t begin, int64_t end) { (*static_cast<Plain*>(context))(begin, end); },
       const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+/// Calls body(member, item) once for each item of [0, count), on at most `threads` members; whoever is done with one takes the next. Use it
+/// for items of milliseconds: a thread that a shared machine slows down then makes fewer of them, where in equal shares all would wait
+/// for it. `member`, below `threads`, tells whose memory to use; which items it makes depends on chance, so results must not depend on it.
+template <typename Body>
+void parallel_items(int64_t count, int threads, Body&& body) {
+  std::atomic<int64_t> next = 0;
+  parallel_for(std::min<int64_t>(count, threads), 1, threads, [&](int64_t begin, int64_t) {
+    for (int64_t item = next.fetch_add(1, std::memory_order_relaxed); item < count;
+         item = next.fetch_add(1, std::memory_order_relaxed))
+      body(begin, item);
+  });
 }
 
 }  // namespace sheaf

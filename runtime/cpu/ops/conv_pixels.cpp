@@ -51,6 +51,8 @@ struct PixelsJob {
     return std::clamp<int64_t>(64 * 1024 / out, 1, std::min(images, shared));
   }
   int64_t pixels() const { return int64_t(begin_of.size()) - 1; }
+  /// Into which the work is cut, to be dealt out to the threads.
+  int64_t chunks() const { return threads > 1 ? 8 * threads : 1; }
 };
 
 class PixelsExecutable final : public Executable {
@@ -71,27 +73,24 @@ class PixelsExecutable final : public Executable {
                                   std::min(job_.out, column + panel));
       }
     });
-    const int64_t members = job_.threads;
-    parallel_for(members, 1, job_.threads, [&](int64_t begin, int64_t end) {
-      for (int64_t member = begin; member < end; ++member) {
-        auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch) + size_t(member) * job_.sums_bytes);
-        auto* places = reinterpret_cast<float*>(job_.sources.resolve(buffers, scratch)) + member * job_.places_elements();
-        PackedPixels sources(*job_.kernels, places, job_.places, job_.block() * job_.in);
-        for (int64_t unit = share_begin(member, members); unit < share_begin(member + 1, members); ++unit) {
-          const int64_t image = unit / job_.pixels() * job_.block();
-          make(unit % job_.pixels(), image, std::min(job_.block(), job_.images - image), packed, sums, sources, buffers,
-               scratch);
-        }
+    const int64_t chunks = job_.chunks();
+    parallel_items(chunks, job_.threads, [&](int64_t member, int64_t chunk) {
+      auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch) + size_t(member) * job_.sums_bytes);
+      auto* places = reinterpret_cast<float*>(job_.sources.resolve(buffers, scratch)) + member * job_.places_elements();
+      PackedPixels sources(*job_.kernels, places, job_.places, job_.block() * job_.in);
+      for (int64_t unit = chunk_begin(chunk, chunks); unit < chunk_begin(chunk + 1, chunks); ++unit) {
+        const int64_t image = unit / job_.pixels() * job_.block();
+        make(unit % job_.pixels(), image, std::min(job_.block(), job_.images - image), packed, sums, sources, buffers, scratch);
       }
     });
   }
 
  private:
-  /// The first unit of a member (pixels of the first block of images, of the next, …), so that all have about as many terms.
-  int64_t share_begin(int64_t member, int64_t members) const {
+  /// The first unit of a chunk (pixels of the first block of images, of the next, …), so that all have about as many terms.
+  int64_t chunk_begin(int64_t chunk, int64_t chunks) const {
     const size_t of_block = job_.terms.size(), blocks = size_t((job_.images + job_.block() - 1) / job_.block());
-    if (member == members || of_block == 0) return int64_t(blocks) * job_.pixels() * member / members;
-    const size_t term = of_block * blocks * size_t(member) / size_t(members), block = term / of_block;
+    if (chunk == chunks || of_block == 0) return int64_t(blocks) * job_.pixels() * chunk / chunks;
+    const size_t term = of_block * blocks * size_t(chunk) / size_t(chunks), block = term / of_block;
     const auto pixel =
         std::lower_bound(job_.begin_of.begin(), job_.begin_of.end() - 1, term % of_block) - job_.begin_of.begin();
     return int64_t(block) * job_.pixels() + pixel;

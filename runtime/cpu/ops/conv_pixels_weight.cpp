@@ -52,9 +52,8 @@ class PixelsWeightExecutable final : public Executable {
       auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch));
       // More threads than lots make them together, one lot after another.
       const bool together = job_.threads > job_.lots;
-      parallel_for(job_.lots, 1, together ? 1 : job_.threads, [&](int64_t begin, int64_t end) {
-        for (int64_t lot = begin; lot < end; ++lot)
-          make(lot, together ? job_.threads : 1, sums + lot * job_.matrices(), buffers, scratch);
+      parallel_items(job_.lots, together ? 1 : job_.threads, [&](int64_t, int64_t lot) {
+        make(lot, together ? job_.threads : 1, sums + lot * job_.matrices(), buffers, scratch);
       });
       parallel_for(job_.matrices(), 4096, job_.threads, [&](int64_t begin, int64_t end) {
         std::copy(sums + begin, sums + end, dweight + begin);
@@ -83,10 +82,11 @@ class PixelsWeightExecutable final : public Executable {
         return elements(pixels, lot, image, images, threads, buffers, scratch);
       };
       const float *x = operand(job_.x), *dy = operand(job_.y);
-      parallel_for(job_.taps * shares, 1, threads, [&](int64_t begin, int64_t end) {
-        // A row's pixels, and those of x that they see, are in the cache for all taps.
+      const int64_t matrices = job_.taps * shares, groups = threads > 1 ? std::min<int64_t>(matrices, 3 * threads) : 1;
+      parallel_items(groups, threads, [&](int64_t, int64_t group) {
+        // A row's pixels, and those of x that they see, are in the cache for all of the group.
         for (size_t row = 0; row < job_.rows.size(); ++row) {
-          for (int64_t i = begin; i < end; ++i) {
+          for (int64_t i = matrices * group / groups; i < matrices * (group + 1) / groups; ++i) {
             const int64_t tap = i / shares, share = i % shares, first = panels * share / shares * panel;
             const int64_t columns = std::min(out, panels * (share + 1) / shares * panel) - first;
             add_up(row, tap, first, columns, images, image > first_image, x, dy, sums);

@@ -46,13 +46,9 @@ class WinogradExecutable final : public Executable {
       job_.kernels->transform_weight(job_.weights.resolve(buffers, scratch), u, job_.matrix(), job_.weight[1], job_.weight[0],
                                      job_.gradient, begin * panel, std::min(end * panel, job_.target.channels));
     });
-    const int64_t blocks = job_.tiling.blocks(), members = job_.members_made();
-    parallel_for(members, 1, job_.threads, [&](int64_t begin, int64_t end) {
-      for (int64_t member = begin; member < end; ++member) {
-        char* const mine = job_.members.resolve(buffers, scratch) + size_t(member) * job_.member_bytes;
-        for (int64_t i = blocks * member / members; i < blocks * (member + 1) / members; ++i)
-          run_block(job_.tiling.block(i), u, buffers, scratch, mine);
-      }
+    parallel_items(job_.tiling.blocks(), job_.threads, [&](int64_t member, int64_t block) {
+      char* const mine = job_.members.resolve(buffers, scratch) + size_t(member) * job_.member_bytes;
+      run_block(job_.tiling.block(block), u, buffers, scratch, mine);
     });
   }
 

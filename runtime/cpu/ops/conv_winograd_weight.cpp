@@ -64,12 +64,9 @@ class WinogradWeightExecutable final : public Executable {
   void run(void* const* buffers, void* scratch) override {
     set_team_size(job_.threads);
     auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch));
-    const auto count = int64_t(job_.members.size());
-    parallel_for(count, 1, job_.threads, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        char* const mine = job_.shares.resolve(buffers, scratch) + size_t(i) * job_.share_bytes;
-        add_up(job_.members[size_t(i)], sums, buffers, scratch, mine);
-      }
+    parallel_items(int64_t(job_.members.size()), job_.threads, [&](int64_t, int64_t i) {
+      char* const mine = job_.shares.resolve(buffers, scratch) + size_t(i) * job_.share_bytes;
+      add_up(job_.members[size_t(i)], sums, buffers, scratch, mine);
     });
     const int64_t in = job_.x.channels, out = job_.y.channels;
     auto* dweight = reinterpret_cast<float*>(job_.to.resolve(buffers, scratch));

@@ -5,11 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <thread>
 #include <vector>
 
 namespace sheaf {
@@ -123,6 +125,31 @@ TEST(ThreadPool, WorkWithinWorkIsDoneByWhoeverStartsIt) {
   });
   EXPECT_EQ(parts, 4);
   EXPECT_FALSE(in_openmp());
+}
+
+TEST(ThreadPool, EachItemIsMadeOnceByAMemberOfTheTeam) {
+  for (const int threads : {1, 3}) {
+    for (const int64_t count : {0, 2, 50}) {
+      std::vector<std::atomic<int>> made(static_cast<size_t>(count));
+      parallel_items(count, threads, [&](int64_t member, int64_t item) {
+        EXPECT_GE(member, 0);
+        EXPECT_LT(member, threads);
+        ++made[static_cast<size_t>(item)];
+      });
+      for (const std::atomic<int>& times : made) EXPECT_EQ(times, 1);
+    }
+  }
+}
+
+TEST(ThreadPool, AMemberThatIsHeldUpLeavesItsItemsToTheOthers) {
+  constexpr int64_t items = 20;
+  std::atomic<int64_t> others{0};
+  parallel_items(items, 2, [&](int64_t, int64_t item) {
+    if (item > 0) ++others;
+    else
+      while (others < items - 1) std::this_thread::yield();
+  });
+  EXPECT_EQ(others, items - 1);
 }
 
 }  // namespace
