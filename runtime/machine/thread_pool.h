@@ -55,10 +55,11 @@ template <typename Body>
 void parallel_items(int64_t count, int threads, Body&& body) {
   std::atomic<int64_t> next = 0;
   parallel_for(std::min<int64_t>(count, threads), 1, threads, [&](int64_t begin, int64_t) {
-    for (int64_t item = next.fetch_add(1, std::memory_order_relaxed); item < count;
-         item = next.fetch_add(1, std::memory_order_relaxed))
-      body(begin, item);
+    for (int64_t item; (item = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(begin, item);
   });
 }
+
+/// Into how many items to cut work for parallel_items(): `each` for a thread, so that they can be dealt out evenly; one if there is no other.
+constexpr int64_t items_for(int threads, int64_t each = 8) { return threads > 1 ? each * threads : 1; }
 
 }  // namespace sheaf

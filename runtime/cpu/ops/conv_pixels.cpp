@@ -52,7 +52,7 @@ struct PixelsJob {
   }
   int64_t pixels() const { return int64_t(begin_of.size()) - 1; }
   /// Into which the work is cut, to be dealt out to the threads.
-  int64_t chunks() const { return threads > 1 ? 8 * threads : 1; }
+  int64_t chunks() const { return items_for(threads); }
 };
 
 class PixelsExecutable final : public Executable {
@@ -73,12 +73,12 @@ class PixelsExecutable final : public Executable {
                                   std::min(job_.out, column + panel));
       }
     });
-    const int64_t chunks = job_.chunks();
-    parallel_items(chunks, job_.threads, [&](int64_t member, int64_t chunk) {
+    parallel_items(job_.chunks(), job_.threads, [&](int64_t member, int64_t chunk) {
       auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch) + size_t(member) * job_.sums_bytes);
       auto* places = reinterpret_cast<float*>(job_.sources.resolve(buffers, scratch)) + member * job_.places_elements();
       PackedPixels sources(*job_.kernels, places, job_.places, job_.block() * job_.in);
-      for (int64_t unit = chunk_begin(chunk, chunks); unit < chunk_begin(chunk + 1, chunks); ++unit) {
+      const int64_t end = chunk_begin(chunk + 1);
+      for (int64_t unit = chunk_begin(chunk); unit < end; ++unit) {
         const int64_t image = unit / job_.pixels() * job_.block();
         make(unit % job_.pixels(), image, std::min(job_.block(), job_.images - image), packed, sums, sources, buffers, scratch);
       }
@@ -87,7 +87,8 @@ class PixelsExecutable final : public Executable {
 
  private:
   /// The first unit of a chunk (pixels of the first block of images, of the next, …), so that all have about as many terms.
-  int64_t chunk_begin(int64_t chunk, int64_t chunks) const {
+  int64_t chunk_begin(int64_t chunk) const {
+    const int64_t chunks = job_.chunks();
     const size_t of_block = job_.terms.size(), blocks = size_t((job_.images + job_.block() - 1) / job_.block());
     if (chunk == chunks || of_block == 0) return int64_t(blocks) * job_.pixels() * chunk / chunks;
     const size_t term = of_block * blocks * size_t(chunk) / size_t(chunks), block = term / of_block;

@@ -74,7 +74,7 @@ class PixelsWeightExecutable final : public Executable {
     const int64_t first_image = job_.images * lot / job_.lots, end_image = job_.images * (lot + 1) / job_.lots;
     // Each matrix's columns are cut into shares, so that there are enough to be dealt out evenly; no more, as each reads all
     // of x.
-    const int64_t panels = (out + panel - 1) / panel, enough = threads > 1 ? 8 * threads : 1;
+    const int64_t panels = (out + panel - 1) / panel, enough = items_for(threads);
     const int64_t shares = std::min(panels, (enough + job_.taps - 1) / job_.taps);
     for (int64_t image = first_image; image < end_image; image += job_.block) {
       const int64_t images = std::min(job_.block, end_image - image);
@@ -82,7 +82,7 @@ class PixelsWeightExecutable final : public Executable {
         return elements(pixels, lot, image, images, threads, buffers, scratch);
       };
       const float *x = operand(job_.x), *dy = operand(job_.y);
-      const int64_t matrices = job_.taps * shares, groups = threads > 1 ? std::min<int64_t>(matrices, 3 * threads) : 1;
+      const int64_t matrices = job_.taps * shares, groups = std::min(matrices, items_for(threads, 3));
       parallel_items(groups, threads, [&](int64_t, int64_t group) {
         // A row's pixels, and those of x that they see, are in the cache for all of the group.
         for (size_t row = 0; row < job_.rows.size(); ++row) {
