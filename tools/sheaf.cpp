@@ -1,65 +1,42 @@
-// sheaf: the command line. Each verb has a file of its own.
-#include "runtime/base/suggest.h"
-#include "runtime/base/version.h"
-#include "tools/bench/bench_main.h"
-#include "tools/estimate/estimate_main.h"
+// sheaf: the command line. Verbs that run plans are in this program, which starts in milliseconds; for the others it becomes
+// `sheaf-compiler`, beside it, whose LLVM and MLIR take ten times as long to load as all that `sheaf run` does with a small plan.
 #include "tools/cli/program.h"
 #include "tools/cli/report.h"
-#include "tools/cli/run_main.h"
-#include "tools/train/eval_main.h"
-#include "tools/train/train_main.h"
-#include "tools/train/train_settings.h"
-#include "tools/help.h"
-#include "tools/verbs.h"
+#include "tools/runtime_verbs.h"
 
-#include "llvm/Support/ErrorHandling.h"
+#include <sys/auxv.h>
+#include <unistd.h>
 
-#include <cstdio>
-#include <string>
-#include <vector>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 
 namespace sheaf {
 namespace {
 
-constexpr Verb kVerbs[] = {
-    {compile_options, compile_verb},       {import_options, import_verb},   {run_options, run_verb},
-    {train_options, train_verb},           {eval_options, eval_verb},       {dump_options, dump_verb},
-    {verify_options, verify_verb},         {explain_options, explain_verb}, {estimate_options, estimate_verb},
-    {bench_options, bench_verb},           {devices_options, devices_verb}, {help_options, help_verb},
-    {completion_options, completion_verb},
-};
-
-int main_verb(std::vector<std::string> arguments) {
-  if (arguments.empty()) return std::fputs(list_of_verbs(palette_of(stderr)).c_str(), stderr), kUsage;
-  std::string name = arguments.front();
-  if (name == "--version") return print(name_and_version() + "\n");
-  if (name == "--help" || name == "-h") name = "help";
-  arguments.erase(arguments.begin());
-  std::vector<std::string> known;
-  for (const Verb& verb : kVerbs) {
-    known.push_back(verb.options().verb());
-    if (name == known.back()) return verb.run(arguments);
-  }
-  const bool is_option = name.starts_with("-");
-  if (is_option) known = {"--help", "--version"};
-  return report(Error((is_option ? "unknown option '" : "unknown verb '") + name + "'" + suggestion(name, known))
-                    .note("`sheaf help` lists the verbs"),
-                kUsage);
+/// Replaces this program by the compiler's with the same arguments; returns an exit status if that fails.
+int become_compiler(std::vector<std::string> arguments) {
+  // The path that the kernel was given, links followed; unlike /proc/self/exe it is there where /proc isn't mounted.
+  const auto* started = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  std::error_code unknown;
+  const auto self = std::filesystem::canonical(started ? started : "", unknown);
+  const std::string program = (self.parent_path() / "sheaf-compiler").string();
+  std::vector<char*> argv = {const_cast<char*>("sheaf")};
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  if (!unknown) ::execv(program.c_str(), argv.data());
+  return report(Error("this verb needs the compiler, which can't be started: " + program + ": " +
+                      (unknown ? unknown.message() : std::strerror(errno)))
+                    .note("`sheaf` and `sheaf-compiler` are built and installed together, into one folder"),
+                kFailed);
 }
 
-/// LLVM is compiled without exceptions and reports a failed allocation, or a stream that can't be written, in its own ways.
-void take_llvm_errors() {
-  llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { end_without_memory(); });
-  llvm::install_fatal_error_handler([](void*, const char* reason, bool) { end_with_error("the compiler gave up", reason); });
+int main_verb(std::vector<std::string> arguments) {
+  const auto status = named_runtime_verb(arguments);
+  return status ? *status : become_compiler(std::move(arguments));
 }
 
 }  // namespace
-
-std::span<const Verb> verbs() { return kVerbs; }
-
 }  // namespace sheaf
 
-int main(int argc, char** argv) {
-  sheaf::take_llvm_errors();
-  return sheaf::run_program(argc, argv, sheaf::main_verb);
-}
+int main(int argc, char** argv) { return sheaf::run_program(argc, argv, sheaf::main_verb); }

@@ -2,21 +2,14 @@
 // compiler.
 #pragma once
 
-#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
 
 #include <span>
 #include <string>
 
 namespace sheaf {
 
-/// A verb: its options, which hold its name, summary and examples, and its function. `run` gets the arguments after the verb
-/// and returns the exit status (0 done, 1 the model or data is at fault, 2 the command line is).
-struct Verb {
-  OptionParser (*options)();
-  int (*run)(std::span<const std::string>);
-};
-
-/// All verbs, in the order in which they are listed (tools/sheaf.cpp).
+/// All verbs, in the order in which they are listed (tools/sheaf-compiler.cpp).
 std::span<const Verb> verbs();
 
 OptionParser compile_options();

@@ -1,6 +1,9 @@
 """The command line's own errors, its exit statuses, and where output goes."""
+import os
+import shutil
 import subprocess
 import unittest
+from pathlib import Path
 
 from program import MODELS, SHEAF, SHEAF_RUN, ProgramTest, execute, must, sheaf, sheaf_run
 
@@ -170,6 +173,28 @@ class Successes(ProgramTest):
         a, b, c = ((self.dir / f"{n}.st").read_bytes() for n in "abc")
         self.assertEqual(a, b)
         self.assertNotEqual(a, c)
+
+
+class TwoPrograms(ProgramTest):
+    """Of `sheaf` and the compiler's program, which it becomes for some verbs: however the one is started, it finds the other."""
+
+    def compile_by(self, command, **options):
+        done = subprocess.run([*map(str, command), "compile", TUTORIAL, "-o", "made.plan"], cwd=self.dir, capture_output=True, text=True, timeout=60, **options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        (self.dir / "made.plan").unlink()
+
+    def test_by_a_link_a_relative_path_and_a_name(self):
+        link = self.dir / "elsewhere"
+        link.symlink_to(SHEAF)
+        self.compile_by([link])
+        self.compile_by([os.path.relpath(SHEAF, self.dir)])
+        self.compile_by(["sheaf"], env={**os.environ, "PATH": f"{Path(SHEAF).parent}:{os.environ['PATH']}"})
+
+    def test_without_the_compiler(self):
+        alone = self.dir / "sheaf"
+        shutil.copy(SHEAF, alone)
+        must(execute([alone, "run", self.compile(TUTORIAL), "--devices", "cpu:0", "--input", "x=random:4"]))
+        self.assert_refused(execute([alone, "compile", TUTORIAL, "-o", "made.plan"], cwd=self.dir), "needs the compiler", f"{self.dir / 'sheaf-compiler'}")
 
 
 unittest.main()

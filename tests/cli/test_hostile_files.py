@@ -1,5 +1,6 @@
 """Files and descriptors that a surrounding gives: outputs that are inputs, empty names, links, pipes, closed descriptors, signals and
 limits while a file is written. What is there stays as it was, nothing is left behind, and the exit status says what happened."""
+import concurrent.futures
 import json
 import os
 import resource
@@ -126,9 +127,15 @@ class Pipes(HostileTest):
         os.mkfifo(self.dir / "pipe")
 
     def test_without_another_end(self):
-        self.assert_refused(self.in_folder([SHEAF, "compile", "m.json", "-o", "pipe"]), "nobody reads from this pipe")
-        self.assert_refused(self.in_folder([SHEAF, "compile", "pipe", "-o", "new"]), "nobody writes to this pipe")
-        self.assert_refused(self.in_folder(self.train_command("--metrics", "pipe")), "nobody reads from this pipe")
+        os.mkfifo(self.dir / "nobody_writes")  # of its own: all three wait at once
+        cases = [
+            ([SHEAF, "compile", "m.json", "-o", "pipe"], "nobody reads from this pipe"),
+            ([SHEAF, "compile", "nobody_writes", "-o", "new"], "nobody writes to this pipe"),
+            (self.train_command("--metrics", "pipe"), "nobody reads from this pipe"),
+        ]
+        with concurrent.futures.ThreadPoolExecutor(len(cases)) as threads:
+            for done, (_, reason) in zip(threads.map(self.in_folder, [command for command, _ in cases]), cases):
+                self.assert_refused(done, reason)
         self.assertFalse((self.dir / "new").exists())
 
     def test_with_one(self):

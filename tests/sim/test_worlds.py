@@ -163,6 +163,7 @@ class Pictures(VirtualGpus):
 
 
 class Faults(FaultTest):
+    @long
     def test_a_killed_rank(self):
         for strategy in ("data_parallel", "fully_sharded"):
             with self.subTest(strategy):
@@ -170,6 +171,7 @@ class Faults(FaultTest):
                 must(sheaf("compile", self.shared / "model.json", "-o", plan, "--strategy", strategy))
                 self.killed(1, devices="cuda:0", plan=plan)
 
+    @long
     def test_a_stopped_rank(self):
         world, processes = self.started(("cuda:0",) * 3)
         os.kill(processes[2], signal.SIGSTOP)

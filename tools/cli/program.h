@@ -1,4 +1,4 @@
-// What the programs `sheaf` and `sheaf-run` share beneath their verbs: an environment in which every failure is an error,
+// What the programs `sheaf`, `sheaf-compiler` and `sheaf-run` share beneath their verbs: an environment in which every failure is an error,
 // however the process was started.
 #pragma once
 
