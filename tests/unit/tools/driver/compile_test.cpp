@@ -62,7 +62,7 @@ class Kept : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const char* cache = std::getenv("SHEAF_CACHE")) before_ = cache;
-    model_ = std::make_unique<frontend::Model>(*frontend::load_model(source_file("models/transformer_encoder.json")));
+    model_ = std::make_unique<frontend::Model>(*frontend::load_model(source_file("models/digits_cnn.json")));
   }
   void TearDown() override {
     if (before_) ::setenv("SHEAF_CACHE", before_->c_str(), 1);
