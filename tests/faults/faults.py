@@ -8,6 +8,7 @@ from program import SHEAF, SHEAF_RUN, execute, must  # noqa: E402
 from training import TRAIN, TrainTest  # noqa: E402
 
 LIBRARY = os.environ["SHEAF_PRELOADED"]
+COMPILER = Path(SHEAF).with_name("sheaf-compiler")  # which `sheaf` becomes for some verbs: a fault is one program's
 
 
 # Small, as each command runs a hundred times: a library call, a generated kernel, statistics, an optimiser with state.
@@ -32,15 +33,15 @@ class FaultTest(TrainTest):
         """Name → command, whose outputs go to the folder self.out. Commands do the same each time."""
         out, run = self.out, ["--devices", "cpu:0,cpu:1"]
         return {
-            "compile": [SHEAF, "compile", "model.json", "-o", out / "plan"],
-            "dump a model": [SHEAF, "dump", "model.json", "--format", "json", "-o", out / "graph"],
-            "dump a plan": [SHEAF, "dump", "model.plan", *run, "--batch", 4, "--format", "html", "-o", out / "page"],
+            "compile": [COMPILER, "compile", "model.json", "-o", out / "plan"],
+            "dump a model": [COMPILER, "dump", "model.json", "--format", "json", "-o", out / "graph"],
+            "dump a plan": [COMPILER, "dump", "model.plan", *run, "--batch", 4, "--format", "html", "-o", out / "page"],
             "run": [*SHEAF_RUN, "model.plan", *run, "--input", "x=test-images.gz", "--output", out / "outputs"],
             "train": self.command("--steps", 4, "--seed", 5, "--save", out / "weights", "--metrics", out / "metrics"),
             "eval": [SHEAF, "eval", "model.plan", *run, "--data", "x=test-images.gz", "--data", "label=test-labels"],
-            "verify": [SHEAF, "verify", "model.plan", "--devices", "cpu:0"],
+            "verify": [COMPILER, "verify", "model.plan", "--devices", "cpu:0"],
             "estimate": [SHEAF, "estimate", "model.plan", *run, "--batch", 8, "--json"],
-            "explain": [SHEAF, "explain", "model.plan", "net.fc", *run, "--batch", 8],
+            "explain": [COMPILER, "explain", "model.plan", "net.fc", *run, "--batch", 8],
             "bench": [SHEAF, "bench", "model.plan", *run, "--batch", 8, "--steps", 2, "--warm-up", 1, "--json", "-o", out / "times"],
         }
 
