@@ -1,11 +1,10 @@
 // sheaf-compiler: what `sheaf` becomes for verbs that need the compiler, help, and command lines without a known verb. Each verb
 // has a file of its own.
 #include "runtime/base/suggest.h"
-#include "runtime/base/version.h"
 #include "tools/cli/program.h"
 #include "tools/cli/report.h"
-#include "tools/runtime_verbs.h"
 #include "tools/help.h"
+#include "tools/runtime_verbs.h"
 #include "tools/verbs.h"
 
 #include "llvm/Support/ErrorHandling.h"
@@ -35,17 +34,15 @@ constexpr Verb kVerbs[] = {
 
 int main_verb(std::vector<std::string> arguments) {
   if (arguments.empty()) return std::fputs(list_of_verbs(palette_of(stderr)).c_str(), stderr), kUsage;
-  std::string name = arguments.front();
-  if (name == "--version") return print(name_and_version() + "\n");
+  std::string& name = arguments.front();
   if (name == "--help" || name == "-h") name = "help";
-  arguments.erase(arguments.begin());
-  std::vector<std::string> known;
-  for (const Verb& verb : kVerbs) {
-    known.push_back(verb.options().verb());
-    if (name == known.back()) return verb.run(arguments);
-  }
+  if (const auto status = run_named(kVerbs, arguments)) return *status;
   const bool is_option = name.starts_with("-");
-  if (is_option) known = {"--help", "--version"};
+  std::vector<std::string> known = {"--help", "--version"};
+  if (!is_option) {
+    known.clear();
+    for (const Verb& verb : kVerbs) known.push_back(verb.options().verb());
+  }
   return report(Error((is_option ? "unknown option '" : "unknown verb '") + name + "'" + suggestion(name, known))
                     .note("`sheaf help` lists the verbs"),
                 kUsage);

@@ -1,12 +1,12 @@
 #include "runtime/world/launcher.h"
 
+#include "runtime/base/program_folder.h"
 #include "runtime/world/process_world.h"
 
 #include <dlfcn.h>
 
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 
 namespace sheaf {
 namespace {
@@ -15,8 +15,8 @@ namespace {
 constexpr const char* kPlaces[] = {"../lib/libsheaf_mpi.so", "../" SHEAF_MPI_FOLDER "/libsheaf_mpi.so"};
 
 Result<OpenMessages> open_engine(const std::string& sign) {
-  std::error_code ignored;  // without /proc the places are relative to the current folder, and no engine is found
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  std::error_code ignored;  // the places are then relative to the current folder, and no engine is found
+  const auto folder = program_folder(ignored);
   std::string reasons;
   for (const char* place : kPlaces) {
     const std::string path = (folder / place).string();

@@ -178,17 +178,16 @@ class Successes(ProgramTest):
 class TwoPrograms(ProgramTest):
     """Of `sheaf` and the compiler's program, which it becomes for some verbs: however the one is started, it finds the other."""
 
-    def compile_by(self, command, **options):
-        done = subprocess.run([*map(str, command), "compile", TUTORIAL, "-o", "made.plan"], cwd=self.dir, capture_output=True, text=True, timeout=60, **options)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+    def compile_by(self, *command):
+        self.assertEqual(must(execute([*command, "compile", TUTORIAL, "-o", "made.plan"], cwd=self.dir)).err, "")
         (self.dir / "made.plan").unlink()
 
     def test_by_a_link_a_relative_path_and_a_name(self):
         link = self.dir / "elsewhere"
         link.symlink_to(SHEAF)
-        self.compile_by([link])
-        self.compile_by([os.path.relpath(SHEAF, self.dir)])
-        self.compile_by(["sheaf"], env={**os.environ, "PATH": f"{Path(SHEAF).parent}:{os.environ['PATH']}"})
+        self.compile_by(link)
+        self.compile_by(os.path.relpath(SHEAF, self.dir))
+        self.compile_by("env", f"PATH={Path(SHEAF).parent}:{os.environ['PATH']}", "sheaf")
 
     def test_without_the_compiler(self):
         alone = self.dir / "sheaf"

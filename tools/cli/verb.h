@@ -3,6 +3,7 @@
 
 #include "tools/cli/options.h"
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -14,5 +15,8 @@ struct Verb {
   OptionParser (*options)();
   int (*run)(std::span<const std::string>);
 };
+
+/// Runs the one of `verbs` that `arguments` begin with, or `--version`, and returns its exit status; none if they begin with neither.
+std::optional<int> run_named(std::span<const Verb> verbs, std::span<const std::string> arguments);
 
 }  // namespace sheaf
