@@ -3,8 +3,9 @@
 
     python3 bench/estimates.py [--build build] [--describe FILE] [--kinds] [MODEL.json:BATCH:PROGRAM[:PRECISION]...]
 
-The machine is calibrated first, unless --describe names a file. Steps take all cores. --kinds adds, for each kind of operation, its estimated
-and its measured time in all; those are of a profile, whose operations take a little longer.
+Three turns: the machine is calibrated, unless --describe names a file, then each step is estimated and measured. Times and ratios are medians of the
+turns. Steps take all cores. --kinds adds, for each kind of operation, its estimated and its measured time in the last turn; those are of a
+profile, whose operations take a little longer.
 """
 import argparse
 import json
@@ -60,17 +61,20 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         description = options.describe or folder / "machine.json"
-        if not options.describe:
-            output(sheaf, "bench", "--calibrate", "-o", description)
+        steps = [Step(sheaf, folder, words) for words in options.steps]
+        turns = {step.name: [] for step in steps}
+        for _ in range(TURNS):
+            if not options.describe:
+                output(sheaf, "bench", "--calibrate", "-o", description)
+            for step in steps:
+                turns[step.name].append((step.estimated(description)["time"]["step_seconds"], step.measured()["step_seconds"]))
         print("| step | estimated | measured | estimated ÷ measured |\n|---|---|---|---|")
-        for words in options.steps:
-            step = Step(sheaf, folder, words)
-            estimated = step.estimated(description)
-            measured = statistics.median(step.measured()["step_seconds"] for _ in range(TURNS))
-            seconds = estimated["time"]["step_seconds"]
-            print(f"| {step.name} | {1e3 * seconds:.3g} ms | {1e3 * measured:.3g} ms | {seconds / measured:.2f} |", flush=True)
+        for step in steps:
+            estimated, measured = (statistics.median(column) for column in zip(*turns[step.name]))
+            ratio = statistics.median(one / other for one, other in turns[step.name])
+            print(f"| {step.name} | {1e3 * estimated:.3g} ms | {1e3 * measured:.3g} ms | {ratio:.2f} |", flush=True)
             if options.kinds:
-                print_kinds(estimated, step.measured("--profile"))
+                print_kinds(step.estimated(description), step.measured("--profile"))
 
 
 main()

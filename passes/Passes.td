@@ -220,8 +220,8 @@ def NnLowerLayers : Pass<"nn-lower-layers", "::mlir::func::FuncOp"> {
     over non-adjacent dimensions is taken one by one; dropout and identity are removed. Slices, splits, borders, resampling,
     variances, and layers over one or three spatial dimensions become ops that have kernels or library calls.
   }];
-  let options = [Option<"keepAttention", "keep-attention", "bool", "false",
-                        "attentions with many queries stay, so that their dual can be built">];
+  let options = [Option<"beforeGradients", "before-gradients", "bool", "false",
+                        "attentions with many queries stay, and losses over many classes, so that their duals can be built">];
 }
 
 def NnKeepWorkspaces : Pass<"nn-keep-workspaces", "::mlir::func::FuncOp"> {

@@ -59,7 +59,7 @@ void build_inference_pipeline(OpPassManager& passes) {
 static void add_preparation(OpPassManager& passes) {
   // A lowered layer has its parts' gradients. A long attention has a gradient of its own, which keeps no weights.
   NnLowerLayersOptions lowering;
-  lowering.keepAttention = true;
+  lowering.beforeGradients = true;
   passes.addNestedPass<func::FuncOp>(createNnLowerLayers(lowering));
   passes.addNestedPass<func::FuncOp>(createNnKeepWorkspaces());
 }

@@ -43,11 +43,16 @@ const llvm::Target* find_target(const char* triple) {
 /// A line of fewer elements than a vector has. Its loop is best unrolled.
 constexpr unsigned kShortLoop = 16;
 
-void unroll_short_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+/// Lines whose length isn't known may be short, too. Their loops take one vector at a time: with several of them LLVM would go element by
+/// element along all that isn't a multiple. (Sums take several, which wait for one another less.)
+void shape_lines(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
   llvm::ScalarEvolution& counts = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
   for (llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
     const unsigned count = counts.getSmallConstantTripCount(loop);
     if (count > 0 && count < kShortLoop) llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.full", 1);
+    const bool carries = std::distance(loop->getHeader()->phis().begin(), loop->getHeader()->phis().end()) > 1;
+    if (count == 0 && loop->isInnermost() && !loop->isOutermost() && !carries)
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 1);
   }
 }
 
@@ -72,7 +77,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, bool vectors) 
   builder.crossRegisterProxies(loops, functions, sccs, modules);
   if (vectors)
     for (llvm::Function& function : module)
-      if (!function.isDeclaration()) unroll_short_loops(function, functions);
+      if (!function.isDeclaration()) shape_lines(function, functions);
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 

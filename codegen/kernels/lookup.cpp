@@ -4,6 +4,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <limits>
+
 namespace sheaf::kernels {
 
 using namespace mlir;
@@ -40,10 +42,19 @@ class Lookup {
     Value entries = e_.builder.create<arith::ConstantIntOp>(e_.loc, spec_.entries, 64);
     return e_.builder.create<arith::CmpIOp>(e_.loc, arith::CmpIPredicate::uge, number, entries);
   }
+  /// `found`, what the index at `place` looks up, unless it is `ignored` or no entry's.
+  Value unless_ignored(Value place, Value found) {
+    OpBuilder& b = e_.builder;
+    Value wide = number(place), ignored = b.create<arith::ConstantIntOp>(e_.loc, *spec_.ignored, 64);
+    Value is_ignored = b.create<arith::CmpIOp>(e_.loc, arith::CmpIPredicate::eq, wide, ignored);
+    Value valid = b.create<arith::SelectOp>(e_.loc, is_bad(wide), e_.f32(std::numeric_limits<float>::quiet_NaN()), found);
+    return b.create<arith::SelectOp>(e_.loc, is_ignored, e_.f32(0), valid);
+  }
   /// The entry at `place`; 0, with a report in `status`, if there is no such entry.
   Value entry(Value place, int status) {
     OpBuilder& b = e_.builder;
     Value wide = number(place), bad = is_bad(wide);
+    if (spec_.ignored) return safe_entry(wide, bad);
     auto check = b.create<scf::IfOp>(e_.loc, bad, /*withElseRegion=*/false);
     {
       OpBuilder::InsertionGuard guard(b);
@@ -54,6 +65,10 @@ class Lookup {
       b.create<memref::AtomicRMWOp>(e_.loc, arith::AtomicRMWKind::maxu, inverted, e_.buffer(status),
                                     ValueRange(e_.constant(0)));
     }
+    return safe_entry(wide, bad);
+  }
+  Value safe_entry(Value wide, Value bad) {
+    OpBuilder& b = e_.builder;
     Value safe = b.create<arith::SelectOp>(e_.loc, bad, b.create<arith::ConstantIntOp>(e_.loc, 0, 64), wide);
     return b.create<arith::IndexCastOp>(e_.loc, b.getIndexType(), safe);
   }
@@ -71,8 +86,9 @@ Result<KernelUse> Lookup::forward() {
   auto rows = product(spec_.outer, spec_.count);
   if (!rows) return Error(spec_.name + ": the number of lookups is not linear");
   e_.add_buffer(spec_.index);
-  const int x = e_.add_buffer(dtype_of_width(spec_.dtype)), y = e_.add_buffer(dtype_of_width(spec_.dtype));
-  const int status = e_.add_buffer(DType::int64);
+  const DType entries = spec_.ignored ? DType::float32 : dtype_of_width(spec_.dtype);
+  const int x = e_.add_buffer(entries), y = e_.add_buffer(entries);
+  const int status = spec_.ignored ? -1 : e_.add_buffer(DType::int64);
   e_.start();
   e_.parallel(e_.begin(), e_.end(), [&](Value flat) {
     Emitter::Values at = e_.decompose(flat, {{spec_.outer, {}}, {spec_.count, {}}}, 2);
@@ -80,7 +96,9 @@ Result<KernelUse> Lookup::forward() {
     Value shared = spec_.elementwise ? Value() : entry(place(at[0], at[1], zero), status);
     e_.parallel(zero, e_.size(spec_.inner), [&](Value i) {
       Value found = shared ? shared : entry(place(at[0], at[1], i), status);
-      e_.write(e_.buffer(y), e_.add(to, i), e_.read(e_.buffer(x), in_table(at[0], found, i)));
+      Value value = e_.read(e_.buffer(x), in_table(at[0], found, i));
+      if (spec_.ignored) value = unless_ignored(place(at[0], at[1], i), value);
+      e_.write(e_.buffer(y), e_.add(to, i), value);
     });
   });
   e_.set_schedule(gpu_rows(spec_.inner));

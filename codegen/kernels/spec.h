@@ -193,6 +193,8 @@ struct LookupSpec {
   Extent outer, count, inner;
   int64_t entries = 0;
   bool elementwise = false, backward = false;
+  /// Of float32 entries, with no `status`: an index that is out of range looks up NaN, and this one 0.
+  std::optional<int64_t> ignored = {};
 };
 
 /// y[i] = Σ x[j] over j <= i along `dim`, or over j >= i; sums in float64. Buffers: x; y.

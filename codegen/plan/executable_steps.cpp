@@ -136,6 +136,8 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
   for (auto [input, output] : use->in_place)
     if (taken.insert(output).second) in_place.push_back({input, output});
   if (!in_place.empty()) step.attributes["in_place"] = in_place;
+  if (auto values = dyn_cast<nn::TargetValuesOp>(op))
+    step.attributes["lookup_dim"] = program.shapes().of(values.getT()).rank() > 0 ? 1 : 0;
   if (isa<nn::EmbeddingOp, nn::IndexSelectOp, nn::GatherElementsOp, nn::ScatterElementsOp>(op)) {
     // The kernel's last output reports an index out of range; the runtime turns it into an error.
     step.attributes["status"] = step.outputs.size();

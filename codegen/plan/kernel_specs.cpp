@@ -171,6 +171,26 @@ Result<KernelUse> lookup_kernel(KernelModule& module, Operation& op, const ir::S
   return module.add_lookup(spec);
 }
 
+/// A lookup of one entry for each target, along the classes.
+Result<KernelUse> target_values_kernel(KernelModule& module, nn::TargetValuesOp op, const ir::ShapeAnalysis& shapes) {
+  kernels::LookupSpec spec;
+  spec.elementwise = true;
+  spec.name = spec.description = "target_values";
+  const ir::TensorShape &targets = shapes.of(op.getT()), &table = shapes.of(op.getX());
+  spec.index = dtype_of(targets.element);
+  const Operand whole = operand_of(table);
+  const size_t of_classes = targets.rank() > 0 ? 1 : 0;
+  auto outer = kernels::product(whole.shape, 0, of_classes),
+       inner = kernels::product(whole.shape, of_classes + 1, whole.shape.size());
+  if (!outer || !inner) return Error(spec.name + ": sizes around the classes have no linear product");
+  spec.outer = *outer;
+  spec.inner = *inner;
+  spec.count = Extent(1);
+  spec.entries = whole.shape[of_classes].constant;
+  spec.ignored = static_cast<int64_t>(op.getIgnoreIndex());
+  return module.add_lookup(spec);
+}
+
 Result<KernelUse> cum_sum_kernel(KernelModule& module, nn::CumSumOp op, const ir::ShapeAnalysis& shapes) {
   kernels::CumSumSpec spec;
   spec.description = spec.name;
@@ -294,6 +314,7 @@ Result<KernelUse> add_kernel_for(KernelModule& module, Operation& op, const ir::
       .Case([&](nn::ConstantOp o) { return constant_kernel(module, o, operands); })
       .Case<nn::IndexSelectOp, nn::GatherElementsOp, nn::IndexSelectBackwardOp, nn::GatherElementsBackwardOp>(
           [&](auto o) { return lookup_kernel(module, *o, shapes); })
+      .Case([&](nn::TargetValuesOp o) { return target_values_kernel(module, o, shapes); })
       .Case([&](nn::CumSumOp o) { return cum_sum_kernel(module, o, shapes); })
       .Case([&](nn::ArgExtremumOp o) { return arg_extremum_kernel(module, o, shapes); })
       .Case<nn::CtcLossOp, nn::CtcLossBackwardOp>([&](auto o) { return ctc_kernel(module, o, shapes); })

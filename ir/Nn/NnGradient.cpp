@@ -278,3 +278,24 @@ Value TargetCountsOp::buildScalar(OpBuilder& b, Location loc, ValueRange in) {
 std::optional<int64_t> TargetCountsOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   return aligned_split(*this, operand, rank, dim);
 }
+
+LogicalResult TargetValuesOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
+  const TensorShape &t = operands[0], &x = operands[1];
+  const int64_t of_classes = t.rank() > 0 ? 1 : 0;
+  if (x.rank() != t.rank() + 1 || !x.dims[of_classes].is_static() || !x.element.isF32())
+    return emitError("expects float32 values of classes whose number is known, but got ") << ir::to_string(x);
+  auto y = shape_for_targets(*this, t, x.dims[of_classes].constant);
+  if (failed(y)) return failure();
+  TensorShape expected{x.element, t.dims};
+  expected.dims.insert(expected.dims.begin() + of_classes, x.dims[of_classes]);
+  if (failed(require_fit(*this, expected, x, "values"))) return failure();
+  results.push_back(*y);
+  return success();
+}
+/// t's dimension 0 is x's; behind it x has that of the classes.
+std::optional<int64_t> TargetValuesOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
+  if (operand == 0) return dim;
+  const int64_t of_classes = rank > 1 ? 1 : 0;
+  if (dim == of_classes) return std::nullopt;
+  return dim < of_classes ? dim : dim - 1;
+}

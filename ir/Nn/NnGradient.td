@@ -139,4 +139,12 @@ def Nn_TargetCountsOp : Nn_TrainingElementwiseOp<"target_counts"> {
   let assemblyFormat = "$t attr-dict `:` functional-type(operands, results)";
 }
 
+def Nn_TargetValuesOp : Nn_LayerOp<"target_values"> {
+  let summary = "the sum over the classes of nn.weighted of x by nn.target_weights without smoothing";
+  let description = "x `[N, classes, d…]` (or `[classes]`) of float32 at t's class, in t's shape: 0 where t is ignore_index, NaN where t isn't a class.";
+  let arguments = (ins AnyTensor:$t, AnyTensor:$x, I64Attr:$ignore_index);
+  let results = (outs AnyTensor:$y);
+  let assemblyFormat = "$t `,` $x attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

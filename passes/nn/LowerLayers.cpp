@@ -180,7 +180,7 @@ struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
   using NnLowerLayersBase::NnLowerLayersBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    if (keepAttention) patterns.add<KeepAttention>(&getContext());
+    if (beforeGradients) patterns.add<KeepAttention>(&getContext());
     else patterns.add<LowerAttention<nn::AttentionOp>>(&getContext());
     patterns.add<LowerAttention<nn::MultiheadAttentionOp>, LowerGlu, PadBorder, SplitConcat, ScalarSoftmax,
                  AddSequenceBatch<nn::LstmOp>, AddSequenceBatch<nn::GruOp>, AddSequenceBatch<nn::RnnOp>, Forward<nn::DropoutOp>,
@@ -191,7 +191,7 @@ struct NnLowerLayers : impl::NnLowerLayersBase<NnLowerLayers> {
     add_resampling_patterns(patterns);
     add_spatial_patterns(patterns);
     add_window_patterns(patterns);
-    add_target_patterns(patterns);
+    add_target_patterns(patterns, beforeGradients);
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns)))) signalPassFailure();
   }
 };

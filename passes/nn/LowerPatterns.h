@@ -16,7 +16,8 @@ void add_window_patterns(mlir::RewritePatternSet& patterns);
 /// Positions of max pools' maxima; elements put back to them.
 void add_pool_position_patterns(mlir::RewritePatternSet& patterns);
 /// Sums of classification's weights over the classes; products with one number.
-void add_target_patterns(mlir::RewritePatternSet& patterns);
+/// `before_gradients`: only those whose results have duals.
+void add_target_patterns(mlir::RewritePatternSet& patterns, bool before_gradients);
 /// Layers over one or three spatial dimensions that run as layers over two.
 void add_spatial_patterns(mlir::RewritePatternSet& patterns);
 

@@ -31,6 +31,36 @@ struct MultiplyByNumber : OpRewritePattern<nn::MulOp> {
   }
 };
 
+/// Of x or of a 0-dimensional target's values, the dimension of the classes.
+int64_t dim_of_classes(mlir::Value x) { return NnBuilder::shape(x).size() > 1 ? 1 : 0; }
+
+/// What `op`, a sum over the classes and perhaps other dimensions, is of one number for each target, y; null if it isn't over the classes.
+mlir::Value sum_over_rest(nn::SumOp op, NnBuilder& nn, mlir::Value factor, llvm::function_ref<mlir::Value()> make_y) {
+  const auto rank = static_cast<int64_t>(NnBuilder::shape(op.getX()).size());
+  const int64_t of_classes = dim_of_classes(op.getX());
+  SmallVector<int64_t> rest;
+  for (int64_t dim : op.getDims()) rest.push_back(*ir::normalize_dim(dim, rank));
+  if (!llvm::is_contained(rest, of_classes)) return {};
+  llvm::erase(rest, of_classes);
+  mlir::Value y = make_y();
+  Builder& b = nn.builder;
+  SmallVector<int64_t> shape(NnBuilder::shape(y));
+  if (op.getKeepdim()) {
+    shape.insert(shape.begin() + of_classes, 1);
+    y = nn.make<nn::UnsqueezeOp>(NnBuilder::with_shape(y, shape), y, b.getI64IntegerAttr(of_classes));
+  } else {
+    for (int64_t& dim : rest) dim -= dim > of_classes ? 1 : 0;
+  }
+  const auto type = cast<RankedTensorType>(op.getY().getType());
+  if (!rest.empty()) y = nn.make<nn::SumOp>(type, y, b.getDenseI64ArrayAttr(rest), op.getKeepdimAttr());
+  return factor ? nn.make<nn::MulOp>(type, y, factor) : y;
+}
+
+/// The type of a number for each target of `t`, of the elements of `x`.
+RankedTensorType type_for_targets(mlir::Value t, mlir::Value x) {
+  return RankedTensorType::get(NnBuilder::shape(t), cast<RankedTensorType>(x.getType()).getElementType());
+}
+
 /// The sum of nn.target_weights over the classes, and over other dimensions perhaps; of their product with one number, too.
 struct SumOfTargetWeights : OpRewritePattern<nn::SumOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -44,27 +74,35 @@ struct SumOfTargetWeights : OpRewritePattern<nn::SumOp> {
     }
     auto weights = x.getDefiningOp<nn::TargetWeightsOp>();
     if (!weights) return failure();
-    mlir::Value t = weights.getT();
-    const auto rank = static_cast<int64_t>(NnBuilder::shape(x).size());
-    const int64_t of_classes = rank > 1 ? 1 : 0;
-    SmallVector<int64_t> rest;
-    for (int64_t dim : op.getDims()) rest.push_back(*ir::normalize_dim(dim, rank));
-    if (!llvm::is_contained(rest, of_classes)) return failure();
-    llvm::erase(rest, of_classes);
     NnBuilder nn{rewriter, op.getLoc()};
-    const auto element = cast<RankedTensorType>(x.getType()).getElementType();
-    mlir::Value y = nn.make<nn::TargetCountsOp>(RankedTensorType::get(NnBuilder::shape(t), element), t,
-                                                weights.getClassesAttr(), weights.getIgnoreIndexAttr());
-    SmallVector<int64_t> shape(NnBuilder::shape(y));
-    if (op.getKeepdim()) {
-      shape.insert(shape.begin() + of_classes, 1);
-      y = nn.make<nn::UnsqueezeOp>(NnBuilder::with_shape(y, shape), y, rewriter.getI64IntegerAttr(of_classes));
-    } else {
-      for (int64_t& dim : rest) dim -= dim > of_classes ? 1 : 0;
-    }
-    const auto type = cast<RankedTensorType>(op.getY().getType());
-    if (!rest.empty()) y = nn.make<nn::SumOp>(type, y, rewriter.getDenseI64ArrayAttr(rest), op.getKeepdimAttr());
-    if (factor) y = nn.make<nn::MulOp>(type, y, factor);
+    mlir::Value y = sum_over_rest(op, nn, factor, [&] {
+      return nn.make<nn::TargetCountsOp>(type_for_targets(weights.getT(), x), weights.getT(), weights.getClassesAttr(),
+                                         weights.getIgnoreIndexAttr());
+    });
+    if (!y) return failure();
+    rewriter.replaceOp(op, y);
+    return success();
+  }
+};
+
+/// The same of values weighted so, all but one of which get no weight. With few classes they are read in passing, by a kernel that
+/// computes more than that.
+struct SumOfWeightedValues : OpRewritePattern<nn::SumOp> {
+  using OpRewritePattern::OpRewritePattern;
+  static constexpr int64_t kManyClasses = 64;
+
+  LogicalResult matchAndRewrite(nn::SumOp op, PatternRewriter& rewriter) const override {
+    auto weighted = op.getX().getDefiningOp<nn::WeightedOp>();
+    auto weights = weighted ? weighted.getWeight().getDefiningOp<nn::TargetWeightsOp>() : nullptr;
+    if (!weights || !weights.getLabelSmoothing().isZero() || static_cast<int64_t>(weights.getClasses()) < kManyClasses)
+      return failure();
+    mlir::Value x = weighted.getX();
+    if (x.getType() != weights.getQ().getType()) return failure();
+    NnBuilder nn{rewriter, op.getLoc()};
+    mlir::Value y = sum_over_rest(op, nn, {}, [&] {
+      return nn.make<nn::TargetValuesOp>(type_for_targets(weights.getT(), x), weights.getT(), x, weights.getIgnoreIndexAttr());
+    });
+    if (!y) return failure();
     rewriter.replaceOp(op, y);
     return success();
   }
@@ -72,8 +110,9 @@ struct SumOfTargetWeights : OpRewritePattern<nn::SumOp> {
 
 }  // namespace
 
-void add_target_patterns(RewritePatternSet& patterns) {
+void add_target_patterns(RewritePatternSet& patterns, bool before_gradients) {
   patterns.add<MultiplyByNumber, SumOfTargetWeights>(patterns.getContext());
+  if (!before_gradients) patterns.add<SumOfWeightedValues>(patterns.getContext());
 }
 
 }  // namespace sheaf::passes

@@ -77,21 +77,25 @@ void check_in_place(StepCheck& check) {
   if (!good) check.fail("'in_place' must be a list of [input, output] of the same size");
 }
 
-/// `status`: the output, one int64, in which a lookup (input 0: indices, input 1: the table, along its dimension `lookup_dim`, or 0)
-/// reports an index out of range.
-void check_status(StepCheck& check) {
-  if (!check.step().attributes.contains("status")) return;
-  const auto last = static_cast<int64_t>(check.step().outputs.size()) - 1;
-  const auto output = static_cast<size_t>(check.integer("status", 0, last));
-  if (check.failed()) return;
-  const Value& status = check.output(output);
-  if (status.dtype != DType::int64 || element_factors(status.shape) != std::pair(int64_t{1}, std::vector<std::string>()))
-    return check.fail("'status' must be an output of one int64");
+/// Of a lookup, input 0 are indices, input 1 is the table, along its dimension `lookup_dim`. `status`: the output, one int64, that reports an
+/// index out of range; with it the dimension may be left out, and is 0.
+void check_lookup(StepCheck& check) {
+  const bool reports = check.step().attributes.contains("status"), along = check.step().attributes.contains("lookup_dim");
+  if (reports) {
+    const auto last = static_cast<int64_t>(check.step().outputs.size()) - 1;
+    const auto output = static_cast<size_t>(check.integer("status", 0, last));
+    if (check.failed()) return;
+    const Value& status = check.output(output);
+    if (status.dtype != DType::int64 || element_factors(status.shape) != std::pair(int64_t{1}, std::vector<std::string>()))
+      return check.fail("'status' must be an output of one int64");
+  } else if (!along) {
+    return;
+  }
   const bool indices =
       check.step().inputs.size() >= 2 && (check.input(0).dtype == DType::int64 || check.input(0).dtype == DType::int32);
-  if (!indices || check.input(1).shape.empty()) return check.fail("'status' goes with integer indices and a table as inputs");
-  if (check.step().attributes.contains("lookup_dim"))
-    check.integer("lookup_dim", 0, static_cast<int64_t>(check.input(1).shape.size()) - 1);
+  if (!indices || check.input(1).shape.empty())
+    return check.fail(std::string(reports ? "'status'" : "'lookup_dim'") + " goes with integer indices and a table as inputs");
+  if (along) check.integer("lookup_dim", 0, static_cast<int64_t>(check.input(1).shape.size()) - 1);
 }
 
 /// `pattern`: of operands that all have one shape.
@@ -137,7 +141,7 @@ void check_kernel(StepCheck& check) {
   if (check.step().attributes.contains("least")) check.integer("least", 1, kLargestDim);
   check_in_place(check);
   check_pattern(check);
-  check_status(check);
+  check_lookup(check);
   check_narrow(check);
 }
 

@@ -30,6 +30,10 @@ Cost operation_cost(const Plan& plan, const Step& step, std::span<const TensorSp
   for (const TensorSpec& output : outputs) cost.written_bytes += static_cast<double>(output.bytes);
   const Kernel* kernel = op == Op::kernel ? find_kernel(plan, step.kernel) : nullptr;
   if (kernel) add_kernel(*kernel, inputs, outputs, cost);
+  // Of its table a lookup reads what it writes.
+  const bool lookup = kernel && (step.attributes.contains("status") || step.attributes.contains("lookup_dim"));
+  if (lookup && inputs.size() > 1 && !outputs.empty())
+    cost.read_bytes -= static_cast<double>(inputs[1].bytes - std::min(inputs[1].bytes, outputs[0].bytes));
   if (!traits(op).flops) return cost;
   SizedOp sized{op, step.attributes, step.roles, {}, {}};
   for (const TensorSpec& input : inputs) sized.inputs.push_back(input.dims);

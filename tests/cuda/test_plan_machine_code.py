@@ -21,8 +21,6 @@ WITHOUT = {
         "softmax: float32[batch, 2] -> float32[batch, 2]",
         "target_weights_weighted_sum_scale: float32[batch, 10], int64[batch] -> float32[]",
         "target_weights_weighted_sum_scale_div: float32[batch, 10], int64[batch], float32[] -> float32[]",
-        "sum_scale: float32[35, 1, 1] -> float32[]",
-        "sum_scale_div: float32[35, 1, 1], float32[] -> float32[]",
     },
     "a search through the indices, one hit at a time": {
         "embedding_backward: int64[35, batch], float32[35, batch, 200] -> float32[2000, 200]",
@@ -34,16 +32,21 @@ WITHOUT = {
         "sum: float32[35, batch] -> float32[]",
         "sum: float32[batch, 1] -> float32[]",
         "sum: float32[batch, 1, 1] -> float32[]",
+        "sum_scale: float32[batch] -> float32[]",
         "sum_scale: float32[batch, 1] -> float32[]",
+        "sum_scale: float32[35, batch] -> float32[]",
+        "sum_scale_div: float32[batch], float32[] -> float32[]",
         "sum_scale_div: float32[batch, 1], float32[] -> float32[]",
+        "sum_scale_div: float32[35, batch], float32[] -> float32[]",
     },
     "transposes a dimension of whose length nothing is known": {
         "permute: float32[35, 2000, batch] -> float32[35, batch, 2000]",
         "permute: float32[35, batch, 2000] -> float32[35, 2000, batch]",
     },
     "each element looks at its row's target": {
+        "target_values: int64[batch], float32[batch, 1000] -> float32[batch]",
+        "target_values: int64[35, batch], float32[35, 2000, batch] -> float32[35, batch]",
         "target_weights_mul: int64[35, batch], float32[] -> float32[35, 2000, batch]",
-        "target_weights_weighted_sum: float32[35, 2000, batch], int64[35, batch] -> float32[35, 1, 1]",
     },
 }
 

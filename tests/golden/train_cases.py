@@ -243,6 +243,11 @@ for reduction in ("mean", "sum"):
     case("cross_entropy" + suffix, {"x": [B, 5]}, LOGITS, ([B], INT), of("CrossEntropyLoss", reduction=reduction, ignore_index=2, label_smoothing=0.2), sgd, high=4, devices=FEW)
     case("cross_entropy_2d" + suffix, {"x": [B, 3, 4, 3]}, [parallel("net", conv(3, 4, 1))], ([B, 4, 3], INT),
          of("CrossEntropyLoss", reduction=reduction, ignore_index=-1, label_smoothing=0.1), sgd, low=-2, high=4, devices=FEW)
+    # Of so many classes that only the target's value is read.
+    case("many_classes" + suffix, {"x": [B, 5]}, [parallel("net", linear(5, 70))], ([B], INT), of("CrossEntropyLoss", reduction=reduction, ignore_index=-1), sgd,
+         low=-2, high=70, devices=FEW)
+    case("many_classes_2d" + suffix, {"x": [B, 3, 4, 3]}, [parallel("net", conv(3, 66, 1)), named("log", of("LogSoftmax", dim=1))], ([B, 4, 3], INT),
+         of("NLLLoss", reduction=reduction, ignore_index=-1), sgd, low=-2, high=66, devices=FEW, micro=3)
 # Of elements, with and without what bends them.
 for name, loss, layers, low in [
         ("smooth_l1", of("SmoothL1Loss", beta=0.4), LOGITS, None), ("smooth_l1_of_no_width", of("SmoothL1Loss", beta=0, reduction="sum"), LOGITS, None),

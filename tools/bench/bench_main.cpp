@@ -163,7 +163,7 @@ OptionParser bench_options() {
       .option("--compare", "OLD.json", "compare with an earlier object: ratios, and whether they are within the spread")
       .file(FileUse::input);
   parser
-      .flag("--calibrate", "measure the machine instead, for --describe (a few seconds; no PLAN; -o FILE writes it to a file)")
+      .flag("--calibrate", "measure the machine instead, for --describe (half a minute; no PLAN; -o FILE writes it to a file)")
       .add(execution_options)
       .add(bytes_option)
       .add(add_trace_options)

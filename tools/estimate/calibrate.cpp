@@ -5,6 +5,7 @@
 #include "runtime/machine/isa.h"
 #include "runtime/machine/thread_pool.h"
 #include "tools/estimate/kernel_rate.h"
+#include "tools/estimate/median_rates.h"
 #include "tools/estimate/operation_rates.h"
 #include "tools/estimate/stopwatch.h"
 
@@ -93,14 +94,10 @@ Result<void> measure_lanes(DeviceDescription& cpu) {
   return {};
 }
 
-}  // namespace
-
-Result<DeviceDescriptions> calibrate() {
+/// All figures of `cpu` that are measured, once.
+Result<void> measure_once(DeviceDescription& cpu) {
   constexpr size_t kMemoryFloats = size_t{64} << 18;  // 64 MiB per array: beyond the caches
   constexpr size_t kCacheFloats = size_t{1} << 16;    // 256 KiB per array and thread
-  DeviceDescriptions devices = guessed_devices();
-  devices.source = "calibration";
-  DeviceDescription& cpu = devices.kinds[cpu_info().kind];
   SHEAF_ASSIGN(OperationRates wide, operation_rates(cpu.cores, DType::float32));
   cpu.flops_per_second = wide.product;
   cpu.operations = std::move(wide.operations);
@@ -116,7 +113,20 @@ Result<DeviceDescriptions> calibrate() {
   cpu.core_bytes_per_second = triad(kMemoryFloats / 4, 1);
   cpu.bytes_per_second = std::max(triad(kMemoryFloats, cpu.cores), cpu.core_bytes_per_second);
   cpu.cache_bytes_per_second = std::max(triad(kCacheFloats * static_cast<size_t>(cpu.cores), cpu.cores), cpu.bytes_per_second);
-  SHEAF_TRY(measure_lanes(cpu));
+  return measure_lanes(cpu);
+}
+
+}  // namespace
+
+Result<DeviceDescriptions> calibrate() {
+  // Other programs' load comes and goes within seconds: each pass over all figures meets another share of it, as a run's steps do.
+  constexpr size_t kPasses = 5;
+  DeviceDescriptions devices = guessed_devices();
+  devices.source = "calibration";
+  DeviceDescription& cpu = devices.kinds[cpu_info().kind];
+  std::vector<DeviceDescription> passes(kPasses, cpu);
+  for (DeviceDescription& pass : passes) SHEAF_TRY(measure_once(pass));
+  cpu = median_of(passes);
   return devices;
 }
 

@@ -6,7 +6,8 @@
 namespace sheaf {
 
 /// Runs matrix products and convolutions through the library, walks through memory, and times signals and copies between two
-/// threads: a few seconds, some 200 MiB. Use a quiet machine. Errors: no memory, an operation that the library rejects.
+/// threads, five times, and takes medians: half a minute, some 200 MiB. Beside other work, it finds the rates that are left, as a run would.
+/// Errors: no memory, an operation that the library rejects.
 Result<DeviceDescriptions> calibrate();
 
 }  // namespace sheaf

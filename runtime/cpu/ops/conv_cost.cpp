@@ -45,7 +45,7 @@ namespace {
 double element_bytes(const Operation& operation) { return operation.dtype() == DType::bfloat16 ? 2 : 4; }
 
 bool lies_by_pixels(const Operation& operation, ConvResult result) {
-  const TensorSpec& source = operation.operand(source_role(result));
+  const TensorSpec& source = operation.operand(source_role(operation, result));
   const DnnlDesc plain = plain_desc(source.dims, operation.data_type()),
                  pixels = pixels_desc(source.dims, operation.data_type());
   return same_layout(desc_at_hand(source, plain), pixels) && !same_layout(pixels, plain);
@@ -73,6 +73,15 @@ double leave_pixels_seconds(const Operation& operation, const Work& work, ConvRe
 
 /// Gradients by weight that oneDNN computes channel by channel, as a product of matrices each; its own code is for kernels three wide.
 constexpr double kChannelShare = .008, kThreeShare = .25;
+
+/// Of f32, y on a Xeon with AMX, whose brgconv suffers more from short rows. For one image all wait for the weight.
+double xeon_share(const Work& work, bool brgconv) {
+  const bool rows = brgconv || work.images == 1;
+  if (rows && work.strided) return work.width <= 4 ? .35 : work.width <= 7 ? .75 : .8;
+  if (rows) return work.width <= 4 ? .45 : work.width <= 7 ? .72 : work.width <= 14 ? .89 : .92;
+  if (work.strided) return work.width <= 4 ? .73 : work.width <= 7 ? .85 : .79;
+  return work.width <= 4 ? .91 : work.width <= 7 ? 1 : work.width <= 14 ? .96 : .76;
+}
 
 /// Of f32, channels last and in blocks: a share of what counts, `met` for brgconv, which leaves padding out, else `dense`.
 double direct_share(const Work& work, ConvResult result, bool brgconv) {
@@ -103,6 +112,7 @@ double direct_share(const Work& work, ConvResult result, bool brgconv) {
   if (work.pointwise) return work.strided && short_rows ? .6 : .9;
   switch (result) {
     case ConvResult::y:
+      if (has_amx()) return xeon_share(work, brgconv);
       // With a stride, brgconv's products are short along the depth, too, where channels are few.
       if (brgconv && work.strided && work.channels < 64) return 1.3 * double(work.channels) / double(work.channels + 40);
       if (brgconv) return work.strided || short_rows ? .8 : .92;
@@ -125,7 +135,8 @@ double direct_alone(const Work& work, ConvResult result, Layout layout) {
   constexpr double kSecond = 1.02;
   if (brgconv && work.strided && !work.pointwise) return layout == Layout::last ? seconds : kSecond * seconds;
   if (forward && !work.fixed && layout != Layout::blocks) return kTrained * seconds;
-  if (layout == Layout::blocks && (work.fixed || !forward)) return kOther * seconds;
+  const bool measured = forward && has_amx();  // xeon_share() tells both layouts apart
+  if (layout == Layout::blocks && (work.fixed || !forward) && !measured) return kOther * seconds;
   return layout == Layout::last ? kSecond * seconds : seconds;
 }
 
@@ -151,6 +162,16 @@ double direct_seconds(const Operation& operation, const ConvShape& g, ConvResult
   const double seconds = direct_alone(work, result, layout);
   if (g.x.size() != 4) return seconds;
   return seconds + other_pass(operation, g, work, result, false) + leave_pixels_seconds(operation, work, result);
+}
+
+double transpose_seconds(const Operation& operation, const ConvShape& mirror) {
+  constexpr double kShare = .5, kMatrixShare = .08;
+  const Work work(operation, mirror);
+  const bool amx = work.bf16 && has_amx();
+  const double seconds = work.dense / (amx ? kMatrixShare * kMatrixRate : kShare * vector_rate(work.bf16)) / work.threads;
+  if (mirror.x.size() != 4) return seconds;
+  return seconds + other_pass(operation, mirror, work, ConvResult::dx, false) +
+         leave_pixels_seconds(operation, work, ConvResult::dx);
 }
 
 double depthwise_seconds(const Operation& operation, const ConvShape& g, ConvResult) {

@@ -21,16 +21,23 @@ constexpr double kTurnedRate = 1.8;       ///< the same where a is turned for th
 constexpr double kSplitPasses = 1.15;     ///< Winograd's transforms, times f32's
 constexpr double kSplitSeconds = .12e-9;  ///< to split an activation in the core's cache
 
-/// Products of few images have few rows.
+/// Gradients by weight of few images are short along their depth.
 double images_share(const Work& work) {
   const double images = std::min(1.0, double(work.images) / least_pixel_images);
   return images * images;
 }
 
+/// For y or dx, each tap's matrix comes from the caches again for every pixel, and few images have few products of it. The shares are of
+/// `least_pixel_images` and more.
+double weight_seconds(const Work& work) {
+  const double seldom = 1.0 / double(work.images) - 1.0 / least_pixel_images;
+  return std::max(0.0, seldom) * work.met / 2 * (work.bf16 ? 2 : 4) / kCacheRate;
+}
+
 /// Of y or dx by AMX.
 double tiles_share(const Work& work) {
   const double c = double(work.channels);
-  return .95 * c / (c + 4) * (work.pointwise ? .5 : 1) * images_share(work);
+  return .95 * c / (c + 4) * (work.pointwise ? .5 : 1);
 }
 
 /// Sums of a pixel come into its place after all its terms, which are few for a 1×1 kernel.
@@ -42,7 +49,7 @@ double sums_seconds(const Work& work, ConvResult result) {
 double pixel_tiles_alone(const Work& work, ConvResult result) {
   if (result == ConvResult::dweight)
     return (work.met / (.7 * kMatrixRate) + kPackSeconds * (work.elements_x + work.elements_y)) / work.threads;
-  return (work.met / (tiles_share(work) * kMatrixRate) + sums_seconds(work, result)) / work.threads;
+  return (work.met / (tiles_share(work) * kMatrixRate) + weight_seconds(work) + sums_seconds(work, result)) / work.threads;
 }
 
 double pixels_whole_alone(const Work& work, ConvResult result) {
@@ -58,7 +65,10 @@ double pixels_whole_alone(const Work& work, ConvResult result) {
   else share = work.bf16 ? .95 * grows(work.channels, 58) : .95 * c / (c + 12);
   if (!has_avx512()) share *= .6;
   if (work.pointwise) share *= .7;
-  return (work.met / (share * images_share(work)) / vector_rate(work.bf16) + sums_seconds(work, result)) / work.threads;
+  const bool gradient = result == ConvResult::dweight;
+  if (gradient) share *= images_share(work);
+  return (work.met / share / vector_rate(work.bf16) + (gradient ? 0 : weight_seconds(work)) + sums_seconds(work, result)) /
+         work.threads;
 }
 
 /// The same for split values. A pixel's activations are split once for all of a kernel's row of taps that see it.
@@ -72,7 +82,7 @@ double pixels_split_alone(const Work& work, const ConvShape& g, ConvResult resul
   }
   const double read = work.met / 2 / double(result == ConvResult::dx ? g.x[1] : g.y[1]);  // activations, by all taps
   const double splits = read * std::min(1.0, double(g.stride[1]) / double(g.weight[3]));
-  return (work.met / (tiles_share(work) * kSplitRate * vector_rate(false)) + kSplitSeconds * splits +
+  return (work.met / (tiles_share(work) * kSplitRate * vector_rate(false)) + weight_seconds(work) + kSplitSeconds * splits +
           sums_seconds(work, result)) /
          work.threads;
 }

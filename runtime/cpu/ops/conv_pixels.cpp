@@ -33,6 +33,7 @@ struct PixelsJob {
   std::vector<size_t> begin_of;  ///< target pixel → first of its terms; one more at the end
   BufferRef source, weight, target, bias;
   bool biased;
+  bool pack_weight;  ///< at each run; else the weight comes packed
   Finish finish;
   int threads;
   BufferRef packed, sums, sources;
@@ -62,17 +63,8 @@ class PixelsExecutable final : public Executable {
   void run(void* const* buffers, void* scratch) override {
     set_team_size(job_.threads);
     residual_.run(buffers, scratch);
-    auto* packed = reinterpret_cast<float*>(job_.packed.resolve(buffers, scratch));
-    char* const weight = job_.weight.resolve(buffers, scratch);
-    const int64_t panels = job_.panels(), panel = job_.kernels->panel;
-    parallel_for(job_.taps * panels, 1, job_.threads, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t tap = i / panels, column = i % panels * panel;
-        job_.kernels->pack_weight(weight + size_t(tap * job_.weight_in * job_.weight_out) * job_.element,
-                                  packed + tap * job_.matrix(), job_.weight_in, job_.weight_out, job_.gradient, column,
-                                  std::min(job_.out, column + panel));
-      }
-    });
+    if (job_.pack_weight) pack_weight(buffers, scratch);
+    const auto* packed = reinterpret_cast<const float*>(job_.packed.resolve(buffers, scratch));
     parallel_items(job_.chunks(), job_.threads, [&](int64_t member, int64_t chunk) {
       auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch) + size_t(member) * job_.sums_bytes);
       auto* places = reinterpret_cast<float*>(job_.sources.resolve(buffers, scratch)) + member * job_.places_elements();
@@ -86,6 +78,20 @@ class PixelsExecutable final : public Executable {
   }
 
  private:
+  void pack_weight(void* const* buffers, void* scratch) const {
+    const char* const weight = job_.weight.resolve(buffers, scratch);
+    auto* const packed = reinterpret_cast<float*>(job_.packed.resolve(buffers, scratch));
+    const int64_t panels = job_.panels(), panel = job_.kernels->panel;
+    parallel_for(job_.taps * panels, 1, job_.threads, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t tap = i / panels, column = i % panels * panel;
+        job_.kernels->pack_weight(weight + size_t(tap * job_.weight_in * job_.weight_out) * job_.element,
+                                  packed + tap * job_.matrix(), job_.weight_in, job_.weight_out, job_.gradient, column,
+                                  std::min(job_.out, column + panel));
+      }
+    });
+  }
+
   /// The first unit of a chunk (pixels of the first block of images, of the next, …), so that all have about as many terms.
   int64_t chunk_begin(int64_t chunk) const {
     const int64_t chunks = job_.chunks();
@@ -138,13 +144,16 @@ class PixelsExecutable final : public Executable {
 Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient, Operands operands) {
   const DnnlDims &source = gradient ? g.y : g.x, &target = gradient ? g.x : g.y;
   const auto type = operation.data_type();
-  const char* role = gradient ? "dy" : "x";
+  const char* role = source_role(operation, gradient ? ConvResult::dx : ConvResult::y);
   Prepared prepared = operation.prepared();
   prepared.inputs[size_t(operation.find(role))] = pixels_tensor(source, type);
-  prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
   prepared.outputs[0] = pixels_tensor(target, type);
   PixelsJob job;
   job.kernels = pixel_kernels(operation, /*narrow=*/true, operands);
+  job.pack_weight = !operation.constant("weight") || operands == Operands::split;
+  prepared.inputs[size_t(operation.find("weight"))] =
+      job.pack_weight ? taps_tensor(g.weight, type)
+                      : panels_tensor(g.weight, type, gradient, job.kernels->panel, job.kernels->pair);
   job.gradient = gradient;
   job.images = g.x[0];
   job.in = source[1];
@@ -171,12 +180,12 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient, 
   if (job.biased) job.bias = operation.input_buffer("bias");
   job.threads = operation.request.threads;
   ResidualCopy residual;
-  if (!gradient) {
+  if (!operation.has("dy")) {
     residual = ResidualCopy(operation, pixels_desc(target, type), prepared);
     job.finish = pixel_finish(operation);
   }
   ScratchPlan scratch;
-  job.packed = scratch.take(size_t(job.taps * job.matrix()) * sizeof(float));
+  job.packed = job.pack_weight ? scratch.take(size_t(job.taps * job.matrix()) * sizeof(float)) : job.weight;
   job.sums_bytes = size_t(job.block() * job.out) * sizeof(float);
   job.sums = scratch.take(job.sums_bytes * size_t(job.threads));
   if (job.packs()) {

@@ -7,7 +7,9 @@ namespace sheaf {
 
 enum class ConvResult { y, dx, dweight };
 
-/// The role of the activations that are read first: x, or dy for dx.
-inline const char* source_role(ConvResult result) { return result == ConvResult::dx ? "dy" : "x"; }
+/// The role of the activations that are read first: x, or dy for dx, which a transposed convolution (conv_transpose.h) calls x.
+inline const char* source_role(const Operation& operation, ConvResult result) {
+  return result == ConvResult::dx && operation.has("dy") ? "dy" : "x";
+}
 
 }  // namespace sheaf

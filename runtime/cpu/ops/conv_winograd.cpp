@@ -107,7 +107,7 @@ Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool g
   const size_t element = dnnl::memory::data_type_size(type);
   const auto flank = [&](size_t axis) { return gradient ? kernel_size - 1 - g.padding_begin[axis] : g.padding_begin[axis]; };
   Prepared prepared = operation.prepared();
-  const char* role = gradient ? "dy" : "x";
+  const char* role = source_role(operation, gradient ? ConvResult::dx : ConvResult::y);
   const bool last = channels_last(operation, g);
   const DnnlDesc source_desc = last ? channels_last_desc(source, type) : pixels_desc(source, type),
                  target_desc = last ? channels_last_desc(target, type) : pixels_desc(target, type);
@@ -115,7 +115,7 @@ Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool g
   prepared.inputs[size_t(operation.find("weight"))] = taps_tensor(g.weight, type);
   prepared.outputs[0] = activation_tensor(target, target_desc);
   ScratchPlan scratch;
-  WinogradJob job{pixel_kernels(operation, /*narrow=*/gradient, operands),
+  WinogradJob job{pixel_kernels(operation, /*narrow=*/operation.has("dy"), operands),
                   gradient,
                   g.weight,
                   PixelMap(source, element, last),
@@ -135,7 +135,7 @@ Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool g
                   {}};
   if (job.biased) job.bias = operation.input_buffer("bias");
   ResidualCopy residual;
-  if (!gradient) {
+  if (!operation.has("dy")) {
     residual = ResidualCopy(operation, target_desc, prepared);
     job.finish = pixel_finish(operation);
   }

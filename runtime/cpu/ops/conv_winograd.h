@@ -25,6 +25,7 @@ const char* winograd_reason();
 
 // `operands`: split only if split_fits().
 Prepared prepare_conv_winograd(const Operation& operation, const ConvShape& shape, Operands operands);
+/// Of conv_backward_data, or of conv_transpose and its mirror (conv_transpose.h).
 Prepared prepare_conv_backward_data_winograd(const Operation& operation, const ConvShape& shape, Operands operands);
 Prepared prepare_conv_backward_weight_winograd(const Operation& operation, const ConvShape& shape, Operands operands);
 

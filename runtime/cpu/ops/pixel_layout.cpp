@@ -19,6 +19,29 @@ TensorSpec taps_tensor(const DnnlDims& weight, dnnl::memory::data_type type) {
   return dnnl_tensor(weight, taps_desc(weight, type), plain_desc(weight, type), "oihw");
 }
 
+TensorSpec panels_tensor(const DnnlDims& weight, dnnl::memory::data_type type, bool gradient, int64_t panel, int64_t pair) {
+  const int across = gradient ? 1 : 0, along = 1 - across;  // the dims of a tap's matrix
+  DnnlDesc desc = taps_desc(weight, type);
+  dnnl_memory_desc_t& md = desc.data;
+  const auto whole = [](int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; };
+  md.padded_dims[across] = whole(weight[size_t(across)], panel);
+  md.padded_dims[along] = whole(weight[size_t(along)], pair);
+  dnnl_blocking_desc_t& blocking = md.format_desc.blocking;
+  const int64_t matrix = md.padded_dims[across] * md.padded_dims[along];
+  blocking.strides[across] = panel * md.padded_dims[along];
+  blocking.strides[along] = panel * pair;
+  blocking.strides[2] = weight[3] * matrix;
+  blocking.strides[3] = matrix;
+  blocking.inner_nblks = pair > 1 ? 2 : 1;
+  blocking.inner_blks[0] = panel;
+  blocking.inner_idxs[0] = across;
+  if (pair > 1) {
+    blocking.inner_blks[1] = pair;
+    blocking.inner_idxs[1] = along;
+  }
+  return dnnl_tensor(weight, desc, plain_desc(weight, type), "oihw");
+}
+
 DnnlDesc library_desc_at_hand(const TensorSpec& spec, const DnnlDesc& plain) {
   const DnnlDesc at_hand = desc_at_hand(spec, plain);
   if (spec.dims.size() != 4 || plain.dims() != spec.dims || !same_layout(at_hand, pixels_desc(spec.dims, at_hand.data_type())))

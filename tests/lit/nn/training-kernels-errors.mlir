@@ -137,6 +137,30 @@ func.func @no_classes(%t: tensor<?xi64>) {
 
 // -----
 
+func.func @values_of_real_classes(%t: tensor<?xf32>, %x: tensor<?x3xf32>) {
+  // expected-error @+1 {{expects class indices of type int64 or int32, but got 'f32'}}
+  %0 = nn.target_values %t, %x {ignore_index = -100 : i64} : (tensor<?xf32>, tensor<?x3xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @values_of_unknown_classes(%t: tensor<?xi64>, %x: tensor<?x?xf32>) {
+  // expected-error @+1 {{expects float32 values of classes whose number is known}}
+  %0 = nn.target_values %t, %x {ignore_index = -100 : i64} : (tensor<?xi64>, tensor<?x?xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @values_of_other_targets(%t: tensor<4xi64>, %x: tensor<5x3xf32>) {
+  // expected-error @+1 {{expects values of shape [4, 3], but got [5, 3]}}
+  %0 = nn.target_values %t, %x {ignore_index = -100 : i64} : (tensor<4xi64>, tensor<5x3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @assign(%buffer: tensor<4xf32>, %value: tensor<3xf32>) {
   // expected-error @+1 {{expects a value of shape [4], but got [3]}}
   nn.assign %buffer, %value : tensor<4xf32>, tensor<3xf32>

@@ -70,6 +70,10 @@ func.func @target_weights(%t: tensor<?xi64>, %image: tensor<?x5x6xi32>, %one: te
   %2 = nn.target_weights %one {classes = 3 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<i64>) -> tensor<3xf32>
   // CHECK: nn.target_counts %{{.*}} {classes = 3 : i64, ignore_index = -100 : i64} : (tensor<?x5x6xi32>) -> tensor<?x5x6xf32>
   %3 = nn.target_counts %image {classes = 3 : i64, ignore_index = -100 : i64} : (tensor<?x5x6xi32>) -> tensor<?x5x6xf32>
+  // CHECK: nn.target_values %{{.*}}, %{{.*}} {ignore_index = -100 : i64} : (tensor<?x5x6xi32>, tensor<?x3x5x6xf32>) -> tensor<?x5x6xf32>
+  %4 = nn.target_values %image, %1 {ignore_index = -100 : i64} : (tensor<?x5x6xi32>, tensor<?x3x5x6xf32>) -> tensor<?x5x6xf32>
+  // CHECK: nn.target_values %{{.*}}, %{{.*}} {ignore_index = -100 : i64} : (tensor<i64>, tensor<3xf32>) -> tensor<f32>
+  %5 = nn.target_values %one, %2 {ignore_index = -100 : i64} : (tensor<i64>, tensor<3xf32>) -> tensor<f32>
   return
 }
 

@@ -1,4 +1,5 @@
 // RUN: sheaf-opt %s --nn-lower-layers | FileCheck %s
+// RUN: sheaf-opt %s --nn-lower-layers=before-gradients | FileCheck %s --check-prefix=BEFORE
 
 // The weights of all classes add up to one for each target: nothing of the classes' shape is made.
 // CHECK-LABEL: func.func @divisor(
@@ -50,4 +51,42 @@ func.func @stay(%n: tensor<f32>, %like: tensor<?x5xf32>, %row: tensor<5xf32>) ->
   %1 = nn.broadcast %n like %like {dims = array<i64>} : (tensor<f32>, tensor<?x5xf32>) -> tensor<?x5xf32>
   %2 = nn.mul %1, %row : (tensor<?x5xf32>, tensor<5xf32>) -> tensor<?x5xf32>
   return %0, %2 : tensor<f32>, tensor<?x5xf32>
+}
+
+// Of many classes only the target's is read, as soon as no gradient needs the weights.
+// CHECK-LABEL: func.func @values(
+// CHECK-NEXT: %[[Y:.*]] = nn.target_values %arg0, %arg1 {ignore_index = -100 : i64} : (tensor<?x7xi64>, tensor<?x64x7xf32>) -> tensor<?x7xf32>
+// CHECK-NEXT: %[[SUM:.*]] = nn.sum %[[Y]] {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x7xf32>) -> tensor<f32>
+// CHECK-NEXT: return %[[SUM]]
+// BEFORE-LABEL: func.func @values(
+// BEFORE: nn.weighted
+func.func @values(%t: tensor<?x7xi64>, %x: tensor<?x64x7xf32>) -> tensor<f32> {
+  %0 = nn.target_weights %t {classes = 64 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?x7xi64>) -> tensor<?x64x7xf32>
+  %1 = nn.weighted %0, %x : (tensor<?x64x7xf32>, tensor<?x64x7xf32>) -> tensor<?x64x7xf32>
+  %2 = nn.sum %1 {dims = array<i64: 0, 1, 2>, keepdim = false} : (tensor<?x64x7xf32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// One target alone; few classes, smoothed weights, a sum over positions.
+// CHECK-LABEL: func.func @other_values(
+// CHECK: %[[ONE:.*]] = nn.target_values %arg0, %arg1 {ignore_index = -100 : i64} : (tensor<i64>, tensor<64xf32>) -> tensor<f32>
+// CHECK: nn.weighted
+// CHECK: nn.weighted
+// CHECK: nn.weighted
+// CHECK: return %[[ONE]]
+func.func @other_values(%one: tensor<i64>, %values: tensor<64xf32>, %t: tensor<?xi64>, %few: tensor<?x63xf32>, %many: tensor<?x64xf32>)
+    -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<64xf32>) {
+  %0 = nn.target_weights %one {classes = 64 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<i64>) -> tensor<64xf32>
+  %1 = nn.weighted %0, %values : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %2 = nn.sum %1 {dims = array<i64: 0>, keepdim = false} : (tensor<64xf32>) -> tensor<f32>
+  %3 = nn.target_weights %t {classes = 63 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?xi64>) -> tensor<?x63xf32>
+  %4 = nn.weighted %3, %few : (tensor<?x63xf32>, tensor<?x63xf32>) -> tensor<?x63xf32>
+  %5 = nn.sum %4 {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x63xf32>) -> tensor<f32>
+  %6 = nn.target_weights %t {classes = 64 : i64, ignore_index = -100 : i64, label_smoothing = 0.1 : f64} : (tensor<?xi64>) -> tensor<?x64xf32>
+  %7 = nn.weighted %6, %many : (tensor<?x64xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  %8 = nn.sum %7 {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x64xf32>) -> tensor<f32>
+  %9 = nn.target_weights %t {classes = 64 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?xi64>) -> tensor<?x64xf32>
+  %10 = nn.weighted %9, %many : (tensor<?x64xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  %11 = nn.sum %10 {dims = array<i64: 0>, keepdim = false} : (tensor<?x64xf32>) -> tensor<64xf32>
+  return %2, %5, %8, %11 : tensor<f32>, tensor<f32>, tensor<f32>, tensor<64xf32>
 }

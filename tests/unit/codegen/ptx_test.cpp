@@ -202,6 +202,34 @@ TEST(Ptx, LongRowsOfASoftmax) {
   }
 }
 
+TEST(Ptx, TargetsLookUpTheirOwnValueNothingOrNaN) {
+  constexpr int64_t rows = 40, classes = 90, width = 3;
+  LoadedKernels kernels;
+  LookupSpec spec;
+  spec.outer = rows;
+  spec.count = 1;
+  spec.inner = width;
+  spec.entries = classes;
+  spec.elementwise = true;
+  spec.ignored = -100;
+  auto use = kernels.module.add_lookup(spec);
+  ASSERT_TRUE(use);
+  ASSERT_NO_FATAL_FAILURE(kernels.load());
+  std::vector<int64_t> targets(rows * width);
+  for (size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<int64_t>(i * i % classes);
+  targets[5] = -100;
+  targets[50] = classes;
+  targets[70] = -1;
+  std::vector<float> x = random_values(rows * classes * width, 5), y(targets.size());
+  ASSERT_NO_FATAL_FAILURE(kernels.launch(*use, {targets.data(), x.data(), y.data()}, {}, use->gpu_work.constant, 5));
+  for (size_t i = 0; i < targets.size(); ++i) {
+    SCOPED_TRACE(i);
+    if (i == 5) EXPECT_EQ(y[i], 0);
+    else if (i == 50 || i == 70) EXPECT_TRUE(std::isnan(y[i]));
+    else EXPECT_EQ(y[i], x[(i / width * classes + static_cast<size_t>(targets[i])) * width + i % width]);
+  }
+}
+
 TEST(Ptx, LookupsReportTheFirstPositionAndGradientsOfTablesAddInOrder) {
   constexpr int64_t count = 3000, entries = 7, width = 37;
   LoadedKernels kernels;

@@ -225,6 +225,13 @@ TEST(PlanOperations, Kernel) {
   refuse_step(with("status", 2), "'status' must be an integer from 0 to 1");
   lookup.infer.values[0].dtype = DType::float32;
   refuse_step(lookup, "integer indices");
+  refuse_step(with("lookup_dim", 0), "'lookup_dim' goes with integer indices");
+  Plan silent = with("lookup_dim", 0);
+  silent.infer.values[0].dtype = DType::int64;
+  EXPECT_EQ(problem(silent), "");
+  silent = with("lookup_dim", 7);
+  silent.infer.values[0].dtype = DType::int64;
+  refuse_step(silent, "'lookup_dim' must be an integer from 0 to");
 }
 
 }  // namespace

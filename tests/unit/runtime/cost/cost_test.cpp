@@ -56,6 +56,21 @@ TEST(Cost, Convolutions) {
             2.0 * (2 * 8 * 7 * 7) * (4 * 16));
 }
 
+TEST(Cost, LookupsReadWhatTheyWrite) {
+  Plan plan;
+  plan.kernels.push_back({.name = "k"});
+  const auto read = [&](Json attributes, std::vector<int64_t> table, std::vector<int64_t> found) {
+    Case kernel(Op::kernel, std::move(attributes));
+    kernel.in("x", {3}).in("x1", std::move(table)).out(std::move(found));
+    kernel.step.kernel = "k";
+    return kernel.cost(plan).read_bytes;
+  };
+  EXPECT_EQ(read(Json::object(), {1000, 8}, {3, 8}), 4 * (3 + 8000));
+  EXPECT_EQ(read({{"status", 1}}, {1000, 8}, {3, 8}), 4 * (3 + 24));
+  EXPECT_EQ(read({{"lookup_dim", 1}}, {3, 1000}, {3}), 4 * (3 + 3));
+  EXPECT_EQ(read({{"status", 1}}, {2, 8}, {3, 8}), 4 * (3 + 16));  // twice the same entry
+}
+
 TEST(Cost, Products) {
   EXPECT_EQ(Case(Op::linear).in("x", {5, 7, 10}).in("weight", {20, 10}).in("bias", {20}).out({5, 7, 20}).flops(),
             35 * 20 * (2 * 10 + 1.0));

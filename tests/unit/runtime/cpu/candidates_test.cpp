@@ -31,6 +31,26 @@ ConvCase draw_dense_conv(Draw& draw) {
   return s;
 }
 
+/// A transposed convolution with a stride of 1 or 2.
+StepCase draw_transposed(Draw& draw) {
+  const int64_t kernel = draw.number(3, 4), stride = draw.number(1, 2), padding = draw.number(0, 1),
+                extra = draw.number(0, stride - 1);
+  const Dims x = {draw.number(2, 5), draw.one_of<int64_t>({16, 32, 40, 64}), draw.number(3, 6), draw.number(3, 6)},
+             weight = {x[1], draw.one_of<int64_t>({3, 16, 32, 48}), kernel, kernel};
+  const auto size = [&](int64_t of) { return (of - 1) * stride + kernel - 2 * padding + extra; };
+  StepCase step{Op::conv_transpose,
+                {{"x", draw.tensor(x)}, {"weight", draw.tensor(weight, 0.1), draw.chance(50)}},
+                {{"stride", {stride, stride}},
+                 {"padding", {padding, padding}},
+                 {"output_padding", {extra, extra}},
+                 {"dilation", {1, 1}},
+                 {"groups", 1}},
+                {{x[0], weight[1], size(x[2]), size(x[3])}}};
+  if (draw.chance(50)) step.operands.push_back({"bias", draw.tensor({weight[1]}), true});
+  if (draw.chance(50)) step.attributes["activation"] = {{"kind", "relu"}};
+  return step;
+}
+
 std::vector<StepCase> draw_steps(Draw& draw) {
   const ConvCase s = draw_dense_conv(draw);
   StepCase y{Op::conv, {{"x", draw.tensor(s.x)}, {"weight", draw.tensor(s.weight, 0.1), draw.chance(50)}}, s.attributes, {s.y}};
@@ -69,7 +89,8 @@ std::vector<StepCase> draw_steps(Draw& draw) {
 /// Rounding of a result to bf16, and of a gradient's transformed operands (tests/unit/runtime/cpu/winograd_steps_test.cpp).
 double allowed(const StepCase& step, const std::string& candidate) {
   if (!step.bf16) return 1e-4;
-  return step.op != Op::conv && candidate == "winograd" ? 0.06 : 0x1p-8 + 1e-3;
+  const bool gradient = step.op != Op::conv && step.op != Op::conv_transpose;
+  return gradient && candidate == "winograd" ? 0.06 : 0x1p-8 + 1e-3;
 }
 
 class Candidates : public testing::TestWithParam<bool> {};
@@ -79,15 +100,17 @@ TEST_P(Candidates, each_agrees_with_loops_and_keeps_its_bits) {
   if (bf16 && !has_bf16()) GTEST_SKIP() << "this CPU doesn't multiply bf16";
   std::map<Op, std::set<std::string>> taken;
   for (uint32_t seed = 1; seed <= 24; ++seed) {
-    Draw draw(seed);
-    for (StepCase step : draw_steps(draw)) {
+    Draw draw(seed), other(100 + seed);
+    std::vector<StepCase> steps = draw_steps(draw);
+    steps.push_back(draw_transposed(other));
+    for (StepCase& step : steps) {
       step.fast = draw.chance(70);
       step.bf16 = bf16;
       step.threads = draw.threads();
       if (bf16)
         for (Operand& operand : step.operands)
           if (operand.role != "bias") operand.value = rounded_to_bf16(std::move(operand.value));
-      const bool gradient = step.op != Op::conv && step.op != Op::linear;
+      const bool gradient = step.op != Op::conv && step.op != Op::conv_transpose && step.op != Op::linear;
       const auto expected = gradient ? reference_training(step) : reference(step);
       const auto model = run_step(step);
       ASSERT_TRUE(bool(model)) << to_string(model.error());
@@ -105,11 +128,12 @@ TEST_P(Candidates, each_agrees_with_loops_and_keeps_its_bits) {
   }
   for (const Op op : {Op::linear, Op::linear_backward_data, Op::linear_backward_weight})
     if (!bf16) EXPECT_THAT(taken[op], testing::UnorderedElementsAre("matmul", "inner_product"));
-  for (const Op op : {Op::conv, Op::conv_backward_data, Op::conv_backward_weight}) {
-    std::set<std::string> all = {"direct", "pointwise"};
+  for (const Op op : {Op::conv, Op::conv_transpose, Op::conv_backward_data, Op::conv_backward_weight}) {
+    std::set<std::string> all = {"direct"};
     if (has_avx2()) all.insert("winograd");
     if (has_avx2()) all.insert("pixels");
-    if (has_avx512()) all.insert("blocks");
+    if (op != Op::conv_transpose) all.insert("pointwise");
+    if (has_avx512() && op != Op::conv_transpose) all.insert("blocks");
     if (has_amx() && !bf16) all.insert("pixels_split");
     if (has_amx() && !bf16 && op != Op::conv_backward_weight) all.insert("winograd_split");  // dweight wants more images
     EXPECT_THAT(taken[op], testing::IsSupersetOf(all)) << to_string(op) << ": some candidate was never tried";

@@ -108,6 +108,13 @@ TEST_F(Bf16, transposed_convolutions) {
            {{"x", draw.tensor({2, 6, 5, 5})}, {"weight", draw.tensor({6, 4, 3, 3}, 0.2)}, {"bias", draw.tensor({4})}},
            attributes,
            {{2, 4, 10, 10}}});
+  for (bool constant : {false, true})
+    compare({Op::conv_transpose,
+             {{"x", draw.tensor({33, 32, 5, 5})},
+              {"weight", draw.tensor({32, 48, 3, 3}, 0.2), constant},
+              {"bias", draw.tensor({48})}},
+             attributes,
+             {{33, 48, 10, 10}}});
   const Json pixel = {{"stride", {1, 1}}, {"padding", {0, 0}}, {"output_padding", {0, 0}}, {"dilation", {1, 1}}, {"groups", 1}};
   compare({Op::conv_transpose,
            {{"x", draw.tensor({3, 6, 1, 1})}, {"weight", draw.tensor({6, 4, 4, 4}, 0.2)}, {"bias", draw.tensor({4})}},

@@ -1,4 +1,4 @@
-// RUN: sheaf-opt %s --nn-lower-layers=keep-attention | FileCheck %s
+// RUN: sheaf-opt %s --nn-lower-layers=before-gradients | FileCheck %s
 
 // A long attention stays whole until its dual is built; keys that heads share are repeated for each.
 // CHECK-LABEL: func.func @long(

@@ -1,0 +1,18 @@
+// Transposed convolution by oneDNN. A transposed convolution is the gradient by the input of another convolution, its mirror, whose y has
+// the shape of this one's x, and whose x that of this one's y.
+#pragma once
+
+#include "runtime/cpu/ops/operation.h"
+#include "runtime/steps/conv_shape.h"
+
+namespace sheaf {
+
+/// Whether it spreads out a single pixel to the kernel's size, as the first layer of an image generator does.
+bool is_one_pixel(const ConvShape& mirror);
+/// One matrix product, if is_one_pixel(): oneDNN's deconvolution takes 40 times as long.
+Prepared prepare_conv_transpose_product(const Operation& operation, const ConvShape& mirror);
+
+/// oneDNN's deconvolution.
+Prepared prepare_conv_transpose_direct(const Operation& operation, const ConvShape& mirror);
+
+}  // namespace sheaf
