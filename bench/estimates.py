@@ -3,7 +3,7 @@
 
     python3 bench/estimates.py [--build build] [--describe FILE] [--kinds] [MODEL.json:BATCH:PROGRAM[:PRECISION]...]
 
-Three turns: the machine is calibrated, unless --describe names a file, then each step is estimated and measured. Times and ratios are medians of the
+Five turns: the machine is calibrated, unless --describe names a file, then each step is estimated and measured. Times and ratios are medians of the
 turns. Steps take all cores. --kinds adds, for each kind of operation, its estimated and its measured time in the last turn; those are of a
 profile, whose operations take a little longer.
 """
@@ -19,7 +19,7 @@ STEPS = (
     "resnet18:64:infer", "resnet18:64:train", "resnet18:64:infer:bf16", "resnet18:64:train:bf16", "resnet50:4:infer", "resnet18_w8:32:train",
     "digits_cnn:64:train", "dcgan_discriminator:16:infer", "dcgan_discriminator:16:train", "dcgan_generator:16:infer",
     "word_language_model:20:train", "transformer_encoder:32:infer", "transformer_encoder:32:train")
-TURNS = 3
+TURNS = 5
 
 
 def output(*command):
