@@ -4,8 +4,8 @@
     python3 bench/estimates.py [--build build] [--describe FILE] [--kinds] [MODEL.json:BATCH:PROGRAM[:PRECISION]...]
 
 Five turns: the machine is calibrated, unless --describe names a file, then each step is estimated and measured. Times and ratios are medians of the
-turns. Steps take all cores. --kinds adds, for each kind of operation, its estimated and its measured time in the last turn; those are of a
-profile, whose operations take a little longer.
+turns. Steps take all cores. --kinds adds, for each kind of operation, its time as estimated by the last calibration and as measured in one more run;
+that one is a profile, whose operations take a little longer.
 """
 import argparse
 import json
@@ -62,16 +62,16 @@ def main():
         folder = Path(place)
         description = options.describe or folder / "machine.json"
         steps = [Step(sheaf, folder, words) for words in options.steps]
-        turns = {step.name: [] for step in steps}
+        turns = [[] for _ in steps]
         for _ in range(TURNS):
             if not options.describe:
                 output(sheaf, "bench", "--calibrate", "-o", description)
-            for step in steps:
-                turns[step.name].append((step.estimated(description)["time"]["step_seconds"], step.measured()["step_seconds"]))
+            for step, found in zip(steps, turns):
+                found.append((step.estimated(description)["time"]["step_seconds"], step.measured()["step_seconds"]))
         print("| step | estimated | measured | estimated ÷ measured |\n|---|---|---|---|")
-        for step in steps:
-            estimated, measured = (statistics.median(column) for column in zip(*turns[step.name]))
-            ratio = statistics.median(one / other for one, other in turns[step.name])
+        for step, found in zip(steps, turns):
+            estimated, measured = (statistics.median(column) for column in zip(*found))
+            ratio = statistics.median(one / other for one, other in found)
             print(f"| {step.name} | {1e3 * estimated:.3g} ms | {1e3 * measured:.3g} ms | {ratio:.2f} |", flush=True)
             if options.kinds:
                 print_kinds(step.estimated(description), step.measured("--profile"))

@@ -57,7 +57,8 @@ void build_inference_pipeline(OpPassManager& passes) {
 
 /// Passes that must run before the backward pass is built.
 static void add_preparation(OpPassManager& passes) {
-  // A lowered layer has its parts' gradients. A long attention has a gradient of its own, which keeps no weights.
+  // A lowered layer has its parts' gradients. A long attention has a gradient of its own, which keeps no weights; the target's value of many
+  // classes has none.
   NnLowerLayersOptions lowering;
   lowering.beforeGradients = true;
   passes.addNestedPass<func::FuncOp>(createNnLowerLayers(lowering));

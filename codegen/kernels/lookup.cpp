@@ -50,7 +50,7 @@ class Lookup {
     Value valid = b.create<arith::SelectOp>(e_.loc, is_bad(wide), e_.f32(std::numeric_limits<float>::quiet_NaN()), found);
     return b.create<arith::SelectOp>(e_.loc, is_ignored, e_.f32(0), valid);
   }
-  /// The entry at `place`; 0, with a report in `status`, if there is no such entry.
+  /// The entry at `place`; 0 if there is no such entry, which is reported in `status` if there is one.
   Value entry(Value place, int status) {
     OpBuilder& b = e_.builder;
     Value wide = number(place), bad = is_bad(wide);

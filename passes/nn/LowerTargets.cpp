@@ -1,4 +1,5 @@
-// Lowers sums of classification's weights over the classes to one number for each target, so that no tensor of all classes is made for them.
+// Lowers sums over the classes of classification's weights, and of values weighted by them, to one number for each target, so that no tensor of
+// all classes is made or read for them.
 #include "passes/nn/LowerPatterns.h"
 #include "passes/nn/NnBuilder.h"
 

@@ -9,7 +9,8 @@ namespace sheaf {
 
 /// The candidates for an instance; null: there are none.
 inline const Selection* selection_of(const Instance& instance) {
-  return instance.call() ? instance.call()->selection.get() : nullptr;
+  const Selection* selection = instance.call() ? instance.call()->selection.get() : nullptr;
+  return selection && selection->candidates.size() > 1 ? selection : nullptr;
 }
 
 /// Puts a choice into `cache` for each operation of `first` that it doesn't know (with Tune::full: for each), where `first` is

@@ -77,8 +77,8 @@ void check_in_place(StepCheck& check) {
   if (!good) check.fail("'in_place' must be a list of [input, output] of the same size");
 }
 
-/// Of a lookup, input 0 are indices, input 1 is the table, along its dimension `lookup_dim`. `status`: the output, one int64, that reports an
-/// index out of range; with it the dimension may be left out, and is 0.
+/// Input 0 of a lookup holds indices along dimension `lookup_dim` of a table, input 1. `status`: the output, one int64, that reports an index
+/// out of range; with it the dimension may be left out, and is 0.
 void check_lookup(StepCheck& check) {
   const bool reports = check.step().attributes.contains("status"), along = check.step().attributes.contains("lookup_dim");
   if (reports) {

@@ -94,7 +94,7 @@ struct Prepared {
   std::string uncertain;
   std::string implementation;  ///< for explain: "jit:avx512_core", "generated", …
   std::string reason;          ///< for explain: why that one and not another, in a sentence or two
-  /// The candidates that `implementation` was chosen from; null: there is no other.
+  /// The candidates that fit, of which `implementation` is one; null: the operation has no list of them.
   std::shared_ptr<const Selection> selection;
   /// {input, output} pairs that may (or, if `must_alias`, must) share one buffer.
   std::vector<std::pair<int, int>> in_place;

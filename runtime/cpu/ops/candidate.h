@@ -34,7 +34,6 @@ Prepared prepare_one_of(std::span<const Candidate<Shape>> candidates, const Oper
     selection.candidates.push_back({candidate.name, candidate.seconds(operation, shape)});
   }
   require(!fitting.empty(), "no implementation takes these sizes");
-  if (fitting.size() == 1) return fitting.front()->prepare(operation, shape);
   take_candidate(operation, selection);
   Prepared prepared = fitting[selection.taken]->prepare(operation, shape);
   prepared.selection = std::make_shared<const Selection>(std::move(selection));

@@ -28,6 +28,22 @@
 //   64 → 128, 28×28 / 2          4.2 → 4.1         10 → 4.5          17 → 12
 //   64 → 64, 28×28               6.1 → 8.2         6.9 → 8.5         12 → 15
 //
+// Inference of 8 images, f32, two threads of a Xeon with AMX beside neighbours: by oneDNN channels last, in blocks → by products over the batch
+//
+//   512 → 512, 4×4               3.8, 2.7 → 2.9
+//   256 → 512, 7×7 / 2           1.8, 1.3 → 1.5
+//   256 → 256, 7×7               2.1, 1.9 → 2.2
+//   128 → 256, 14×14 / 2         1.1, 1.1 → 1.1
+//   128 → 128, 14×14             2.0, 1.9 → 2.0
+//   64 → 128, 28×28 / 2          1.1, 1.2 → 1.1
+//   64 → 64, 28×28               1.9, 2.4 → 2.2
+//
+// Transposed convolutions, 4×4 with a stride of 2, 16 images, there, f32 and bf16: by oneDNN's deconvolution → by products over the batch
+//
+//   512 → 256, 4×4               7.0 → 3.8         12 → 1.2
+//   256 → 128, 8×8               6.7 → 5.5         5.3 → .86
+//   128 → 64, 16×16              9.3 → 5.9         4.9 → 1.3
+//
 // Gradients by weight of depthwise convolutions, f32, four images, one thread of a Xeon with AVX-512: by oneDNN → channels last
 //
 //   96 channels, 56×56, 7×7      54 → 2.2
@@ -74,7 +90,8 @@ double leave_pixels_seconds(const Operation& operation, const Work& work, ConvRe
 /// Gradients by weight that oneDNN computes channel by channel, as a product of matrices each; its own code is for kernels three wide.
 constexpr double kChannelShare = .008, kThreeShare = .25;
 
-/// Of f32, y on a Xeon with AMX, whose brgconv suffers more from short rows. For one image all wait for the weight.
+/// Of f32, y on a Xeon with AMX, whose brgconv suffers more from short rows. With one image either layout takes as long as it takes to
+/// fetch the weight, so neither gains by them.
 double xeon_share(const Work& work, bool brgconv) {
   const bool rows = brgconv || work.images == 1;
   if (rows && work.strided) return work.width <= 4 ? .35 : work.width <= 7 ? .75 : .8;

@@ -13,9 +13,10 @@ namespace {
 
 constexpr double kPackSeconds = .4e-9;  ///< to bring an activation into the pairs that AMX multiplies along images
 
-// Of f32 values split into two parts of bf16, by AMX. No convolution of these was measured yet: a Xeon's core makes .9 to 1.05 TFLOP/s of
-// bf16 in tiles and 115 GFLOP/s of f32, and three products of parts are one of values; the passes around the products, which are the
-// same code on any CPU with AVX-512 BF16, were measured on Zen 4 against those of f32.
+// Of f32 values split into two parts of bf16, by AMX. The shares were reasoned out before any was measured, and held
+// (docs/cpu-choices.md): a Xeon's core makes .9 to 1.05 TFLOP/s of bf16 in tiles and 115 GFLOP/s of f32, and three products of parts are
+// one of values; the passes around the products, which are the same code on any CPU with AVX-512 BF16, were measured on Zen 4 against
+// those of f32.
 constexpr double kSplitRate = 2.3;        ///< times f32's
 constexpr double kTurnedRate = 1.8;       ///< the same where a is turned for the tiles
 constexpr double kSplitPasses = 1.15;     ///< Winograd's transforms, times f32's
@@ -95,7 +96,8 @@ double pixels_alone(const Work& work, const ConvShape& g, ConvResult result, Ope
 
 double winograd_alone(const Work& work, const ConvShape& g, ConvResult result, Operands operands) {
   using namespace winograd;
-  const bool narrow = work.bf16 && result != ConvResult::y;  // y is made of operands in f32
+  // y is made of operands in f32, that of a transposed convolution too.
+  const bool narrow = work.bf16 && result != ConvResult::y && !work.transposed;
   const double c = double(work.channels);
   double share = 0;
   if (work.bf16) share = narrow ? .62 * c / (c + 36) : .64 * grows(work.channels, 26);

@@ -33,7 +33,7 @@ struct PixelsJob {
   std::vector<size_t> begin_of;  ///< target pixel → first of its terms; one more at the end
   BufferRef source, weight, target, bias;
   bool biased;
-  bool pack_weight;  ///< at each run; else the weight comes packed
+  bool packs_weight;  ///< at each run; else the weight comes packed
   Finish finish;
   int threads;
   BufferRef packed, sums, sources;
@@ -63,7 +63,7 @@ class PixelsExecutable final : public Executable {
   void run(void* const* buffers, void* scratch) override {
     set_team_size(job_.threads);
     residual_.run(buffers, scratch);
-    if (job_.pack_weight) pack_weight(buffers, scratch);
+    if (job_.packs_weight) pack_weight(buffers, scratch);
     const auto* packed = reinterpret_cast<const float*>(job_.packed.resolve(buffers, scratch));
     parallel_items(job_.chunks(), job_.threads, [&](int64_t member, int64_t chunk) {
       auto* sums = reinterpret_cast<float*>(job_.sums.resolve(buffers, scratch) + size_t(member) * job_.sums_bytes);
@@ -150,10 +150,10 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient, 
   prepared.outputs[0] = pixels_tensor(target, type);
   PixelsJob job;
   job.kernels = pixel_kernels(operation, /*narrow=*/true, operands);
-  job.pack_weight = !operation.constant("weight") || operands == Operands::split;
+  job.packs_weight = !operation.constant("weight") || operands == Operands::split;
   prepared.inputs[size_t(operation.find("weight"))] =
-      job.pack_weight ? taps_tensor(g.weight, type)
-                      : panels_tensor(g.weight, type, gradient, job.kernels->panel, job.kernels->pair);
+      job.packs_weight ? taps_tensor(g.weight, type)
+                       : panels_tensor(g.weight, type, gradient, job.kernels->panel, job.kernels->pair);
   job.gradient = gradient;
   job.images = g.x[0];
   job.in = source[1];
@@ -185,7 +185,7 @@ Prepared prepare(const Operation& operation, const ConvShape& g, bool gradient, 
     job.finish = pixel_finish(operation);
   }
   ScratchPlan scratch;
-  job.packed = job.pack_weight ? scratch.take(size_t(job.taps * job.matrix()) * sizeof(float)) : job.weight;
+  job.packed = job.packs_weight ? scratch.take(size_t(job.taps * job.matrix()) * sizeof(float)) : job.weight;
   job.sums_bytes = size_t(job.block() * job.out) * sizeof(float);
   job.sums = scratch.take(job.sums_bytes * size_t(job.threads));
   if (job.packs()) {

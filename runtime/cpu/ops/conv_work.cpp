@@ -1,6 +1,7 @@
 #include "runtime/cpu/ops/conv_work.h"
 
 #include "runtime/machine/isa.h"
+#include "runtime/plan/op_list.h"
 
 #include <algorithm>
 
@@ -35,6 +36,7 @@ Work::Work(const Operation& operation, const ConvShape& g)
       strided(*std::max_element(g.stride.begin(), g.stride.end()) > 1),
       pointwise(product(g.weight, g.weight.size() - g.x.size() + 2, g.weight.size()) == 1),
       bf16(operation.dtype() == DType::bfloat16),
+      transposed(operation.request.step.op == Op::conv_transpose),
       depthwise(g.groups > 1 && g.groups == channels),
       three(g.weight.back() == 3 && g.dilation.back() == 1),
       fixed(operation.constant("weight")),

@@ -22,9 +22,10 @@ struct Work {
   int64_t channels;  ///< the fewer of both sides
   int64_t width;     ///< of y
   bool strided, pointwise, bf16;
-  bool depthwise;  ///< each channel by itself
-  bool three;      ///< the kernel is three wide and without dilation
-  bool fixed;      ///< in inference, where the weight stays
+  bool transposed;  ///< a transposed convolution, whose y is dx here
+  bool depthwise;   ///< each channel by itself
+  bool three;       ///< the kernel is three wide and without dilation
+  bool fixed;       ///< in inference, where the weight stays
   double threads;
 
   Work(const Operation& operation, const ConvShape& shape);

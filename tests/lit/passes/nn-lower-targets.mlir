@@ -90,3 +90,19 @@ func.func @other_values(%one: tensor<i64>, %values: tensor<64xf32>, %t: tensor<?
   %11 = nn.sum %10 {dims = array<i64: 0>, keepdim = false} : (tensor<?x64xf32>) -> tensor<64xf32>
   return %2, %5, %8, %11 : tensor<f32>, tensor<f32>, tensor<f32>, tensor<64xf32>
 }
+
+// With weights of the classes, all are read; a row's own value, as a margin loss wants it.
+// CHECK-LABEL: func.func @weights_and_margins(
+// CHECK: nn.weighted
+// CHECK: %[[OWN:.*]] = nn.target_values %arg0, %arg1 {ignore_index = -100 : i64} : (tensor<?xi64>, tensor<?x64xf32>) -> tensor<?xf32>
+// CHECK: %[[APART:.*]] = nn.reshape %[[OWN]] {shape = array<i64: -1, 1>} : (tensor<?xf32>) -> tensor<?x1xf32>
+// CHECK: return %{{.*}}, %[[APART]]
+func.func @weights_and_margins(%t: tensor<?xi64>, %x: tensor<?x64xf32>, %w: tensor<64xf32>) -> (tensor<f32>, tensor<?x1xf32>) {
+  %0 = nn.target_weights %t {classes = 64 : i64, ignore_index = -100 : i64, label_smoothing = 0.0 : f64} : (tensor<?xi64>) -> tensor<?x64xf32>
+  %1 = nn.mul %0, %w : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
+  %2 = nn.weighted %1, %x : (tensor<?x64xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  %3 = nn.sum %2 {dims = array<i64: 0, 1>, keepdim = false} : (tensor<?x64xf32>) -> tensor<f32>
+  %4 = nn.weighted %0, %x : (tensor<?x64xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  %5 = nn.sum %4 {dims = array<i64: 1>, keepdim = true} : (tensor<?x64xf32>) -> tensor<?x1xf32>
+  return %3, %5 : tensor<f32>, tensor<?x1xf32>
+}

@@ -42,7 +42,7 @@ struct StepCase {
 struct StepRun {
   std::vector<Tensor> outputs;
   std::string implementation;
-  std::vector<std::string> candidates;  ///< the candidates; empty: there is only one way
+  std::vector<std::string> candidates;  ///< those that fit; empty: the operation has no list of them
   std::string candidate;                ///< the one chosen of them
 };
 
