@@ -42,19 +42,20 @@ class Lookup {
     Value entries = e_.builder.create<arith::ConstantIntOp>(e_.loc, spec_.entries, 64);
     return e_.builder.create<arith::CmpIOp>(e_.loc, arith::CmpIPredicate::uge, number, entries);
   }
-  /// `found`, what the index at `place` looks up, unless it is `ignored` or no entry's.
-  Value unless_ignored(Value place, Value found) {
+  /// What the index at (outer, position, inner) looks up in `x`: 0 if it is `ignored`, NaN if there is no such entry.
+  Value value_or_nan(int x, Value outer, Value position, Value inner) {
     OpBuilder& b = e_.builder;
-    Value wide = number(place), ignored = b.create<arith::ConstantIntOp>(e_.loc, *spec_.ignored, 64);
-    Value is_ignored = b.create<arith::CmpIOp>(e_.loc, arith::CmpIPredicate::eq, wide, ignored);
-    Value valid = b.create<arith::SelectOp>(e_.loc, is_bad(wide), e_.f32(std::numeric_limits<float>::quiet_NaN()), found);
-    return b.create<arith::SelectOp>(e_.loc, is_ignored, e_.f32(0), valid);
+    Value wide = number(place(outer, position, inner)), bad = is_bad(wide);
+    Value found = e_.read(e_.buffer(x), in_table(outer, safe_entry(wide, bad), inner));
+    Value valid = b.create<arith::SelectOp>(e_.loc, bad, e_.f32(std::numeric_limits<float>::quiet_NaN()), found);
+    Value ignored = b.create<arith::CmpIOp>(e_.loc, arith::CmpIPredicate::eq, wide,
+                                            b.create<arith::ConstantIntOp>(e_.loc, *spec_.ignored, 64));
+    return b.create<arith::SelectOp>(e_.loc, ignored, e_.f32(0), valid);
   }
-  /// The entry at `place`; 0 if there is no such entry, which is reported in `status` if there is one.
+  /// The entry at `place`; 0, with a report in `status`, if there is no such entry.
   Value entry(Value place, int status) {
     OpBuilder& b = e_.builder;
     Value wide = number(place), bad = is_bad(wide);
-    if (spec_.ignored) return safe_entry(wide, bad);
     auto check = b.create<scf::IfOp>(e_.loc, bad, /*withElseRegion=*/false);
     {
       OpBuilder::InsertionGuard guard(b);
@@ -95,10 +96,9 @@ Result<KernelUse> Lookup::forward() {
     Value to = e_.multiply(flat, e_.size(spec_.inner)), zero = e_.constant(0);
     Value shared = spec_.elementwise ? Value() : entry(place(at[0], at[1], zero), status);
     e_.parallel(zero, e_.size(spec_.inner), [&](Value i) {
-      Value found = shared ? shared : entry(place(at[0], at[1], i), status);
-      Value value = e_.read(e_.buffer(x), in_table(at[0], found, i));
-      if (spec_.ignored) value = unless_ignored(place(at[0], at[1], i), value);
-      e_.write(e_.buffer(y), e_.add(to, i), value);
+      const auto found = [&] { return shared ? shared : entry(place(at[0], at[1], i), status); };
+      e_.write(e_.buffer(y), e_.add(to, i),
+               spec_.ignored ? value_or_nan(x, at[0], at[1], i) : e_.read(e_.buffer(x), in_table(at[0], found(), i)));
     });
   });
   e_.set_schedule(gpu_rows(spec_.inner));

@@ -137,7 +137,7 @@ Result<void> ExecutableSteps::add_kernel(ProgramBuilder& program, Operation& op,
     if (taken.insert(output).second) in_place.push_back({input, output});
   if (!in_place.empty()) step.attributes["in_place"] = in_place;
   if (auto values = dyn_cast<nn::TargetValuesOp>(op))
-    step.attributes["lookup_dim"] = program.shapes().of(values.getT()).rank() > 0 ? 1 : 0;
+    step.attributes["lookup_dim"] = values.dimOfClasses(program.shapes().of(values.getX()).rank());
   if (isa<nn::EmbeddingOp, nn::IndexSelectOp, nn::GatherElementsOp, nn::ScatterElementsOp>(op)) {
     // The kernel's last output reports an index out of range; the runtime turns it into an error.
     step.attributes["status"] = step.outputs.size();

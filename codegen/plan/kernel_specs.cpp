@@ -153,41 +153,27 @@ Result<KernelUse> concat_kernel(KernelModule& module, nn::ConcatOp op, const ir:
 Result<KernelUse> lookup_kernel(KernelModule& module, Operation& op, const ir::ShapeAnalysis& shapes) {
   kernels::LookupSpec spec;
   spec.backward = isa<nn::IndexSelectBackwardOp, nn::GatherElementsBackwardOp>(op);
-  spec.elementwise = isa<nn::GatherElementsOp, nn::GatherElementsBackwardOp>(op);
+  auto values = dyn_cast<nn::TargetValuesOp>(op);  // one entry for each target, along the classes
+  spec.elementwise = isa<nn::GatherElementsOp, nn::GatherElementsBackwardOp, nn::TargetValuesOp>(op);
+  if (values) spec.ignored = static_cast<int64_t>(values.getIgnoreIndex());
   spec.name = spec.description = op.getName().stripDialect().str();
   const ir::TensorShape &index = shapes.of(op.getOperand(0)),
                         &table = shapes.of(spec.backward ? op.getResult(0) : op.getOperand(1));
   spec.index = dtype_of(index.element);
   spec.dtype = dtype_of(table.element);
-  const auto dim = static_cast<size_t>(*ir::normalize_dim(op.getAttrOfType<IntegerAttr>("dim").getInt(), table.rank()));
+  const int64_t along = values ? values.dimOfClasses(table.rank())
+                               : *ir::normalize_dim(op.getAttrOfType<IntegerAttr>("dim").getInt(), table.rank());
+  const auto dim = static_cast<size_t>(along);
   const Operand whole = operand_of(table), numbers = operand_of(index);
   auto outer = kernels::product(whole.shape, 0, dim), inner = kernels::product(whole.shape, dim + 1, whole.shape.size());
-  auto count = spec.elementwise ? numbers.shape[dim] : kernels::product(numbers.shape, 0, numbers.shape.size());
+  auto count = values             ? Extent(1)
+               : spec.elementwise ? numbers.shape[dim]
+                                  : kernels::product(numbers.shape, 0, numbers.shape.size());
   if (!outer || !inner || !count) return Error(spec.name + ": sizes around the dimension have no linear product");
   spec.outer = *outer;
   spec.inner = *inner;
   spec.count = *count;
   spec.entries = whole.shape[dim].constant;
-  return module.add_lookup(spec);
-}
-
-/// A lookup of one entry for each target, along the classes.
-Result<KernelUse> target_values_kernel(KernelModule& module, nn::TargetValuesOp op, const ir::ShapeAnalysis& shapes) {
-  kernels::LookupSpec spec;
-  spec.elementwise = true;
-  spec.name = spec.description = "target_values";
-  const ir::TensorShape &targets = shapes.of(op.getT()), &table = shapes.of(op.getX());
-  spec.index = dtype_of(targets.element);
-  const Operand whole = operand_of(table);
-  const size_t of_classes = targets.rank() > 0 ? 1 : 0;
-  auto outer = kernels::product(whole.shape, 0, of_classes),
-       inner = kernels::product(whole.shape, of_classes + 1, whole.shape.size());
-  if (!outer || !inner) return Error(spec.name + ": sizes around the classes have no linear product");
-  spec.outer = *outer;
-  spec.inner = *inner;
-  spec.count = Extent(1);
-  spec.entries = whole.shape[of_classes].constant;
-  spec.ignored = static_cast<int64_t>(op.getIgnoreIndex());
   return module.add_lookup(spec);
 }
 
@@ -312,9 +298,8 @@ Result<KernelUse> add_kernel_for(KernelModule& module, Operation& op, const ir::
       .Case([&](nn::PadOp o) { return pad_kernel(module, o, shapes); })
       .Case([&](nn::InverseCountOp o) { return inverse_count_kernel(module, o, shapes, operands); })
       .Case([&](nn::ConstantOp o) { return constant_kernel(module, o, operands); })
-      .Case<nn::IndexSelectOp, nn::GatherElementsOp, nn::IndexSelectBackwardOp, nn::GatherElementsBackwardOp>(
-          [&](auto o) { return lookup_kernel(module, *o, shapes); })
-      .Case([&](nn::TargetValuesOp o) { return target_values_kernel(module, o, shapes); })
+      .Case<nn::IndexSelectOp, nn::GatherElementsOp, nn::IndexSelectBackwardOp, nn::GatherElementsBackwardOp,
+            nn::TargetValuesOp>([&](auto o) { return lookup_kernel(module, *o, shapes); })
       .Case([&](nn::CumSumOp o) { return cum_sum_kernel(module, o, shapes); })
       .Case([&](nn::ArgExtremumOp o) { return arg_extremum_kernel(module, o, shapes); })
       .Case<nn::CtcLossOp, nn::CtcLossBackwardOp>([&](auto o) { return ctc_kernel(module, o, shapes); })

@@ -281,7 +281,7 @@ std::optional<int64_t> TargetCountsOp::splitDim(unsigned operand, int64_t rank, 
 
 LogicalResult TargetValuesOp::inferShapes(ArrayRef<TensorShape> operands, SmallVectorImpl<TensorShape>& results) {
   const TensorShape &t = operands[0], &x = operands[1];
-  const int64_t of_classes = t.rank() > 0 ? 1 : 0;
+  const int64_t of_classes = dimOfClasses(x.rank());
   if (x.rank() != t.rank() + 1 || !x.dims[of_classes].is_static() || !x.element.isF32())
     return emitError("expects float32 values of classes whose number is known, but got ") << ir::to_string(x);
   auto y = shape_for_targets(*this, t, x.dims[of_classes].constant);
@@ -295,7 +295,7 @@ LogicalResult TargetValuesOp::inferShapes(ArrayRef<TensorShape> operands, SmallV
 /// t's dimension 0 is x's; behind it x has that of the classes.
 std::optional<int64_t> TargetValuesOp::splitDim(unsigned operand, int64_t rank, int64_t dim) {
   if (operand == 0) return dim;
-  const int64_t of_classes = rank > 1 ? 1 : 0;
+  const int64_t of_classes = dimOfClasses(rank);
   if (dim == of_classes) return std::nullopt;
   return dim < of_classes ? dim : dim - 1;
 }

@@ -145,6 +145,10 @@ def Nn_TargetValuesOp : Nn_LayerOp<"target_values"> {
   let arguments = (ins AnyTensor:$t, AnyTensor:$x, I64Attr:$ignore_index);
   let results = (outs AnyTensor:$y);
   let assemblyFormat = "$t `,` $x attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    /// The dimension of the classes, of x or of any [N, classes, d…] or [classes] of this rank.
+    static int64_t dimOfClasses(int64_t rank) { return rank > 1 ? 1 : 0; }
+  }];
 }
 
 #endif

@@ -1,5 +1,5 @@
-// Lowers sums over the classes of classification's weights, and of values weighted by them, to one number for each target, so that no tensor of
-// all classes is made or read for them.
+// Lowers sums over the classes of classification's weights, and of values weighted by them, to one number for each target, so that no
+// tensor of all classes is made or read for them.
 #include "passes/nn/LowerPatterns.h"
 #include "passes/nn/NnBuilder.h"
 
@@ -32,13 +32,10 @@ struct MultiplyByNumber : OpRewritePattern<nn::MulOp> {
   }
 };
 
-/// Of x or of a 0-dimensional target's values, the dimension of the classes.
-int64_t dim_of_classes(mlir::Value x) { return NnBuilder::shape(x).size() > 1 ? 1 : 0; }
-
 /// What `op`, a sum over the classes and perhaps other dimensions, is of one number for each target, y; null if it isn't over the classes.
 mlir::Value sum_over_rest(nn::SumOp op, NnBuilder& nn, mlir::Value factor, llvm::function_ref<mlir::Value()> make_y) {
   const auto rank = static_cast<int64_t>(NnBuilder::shape(op.getX()).size());
-  const int64_t of_classes = dim_of_classes(op.getX());
+  const int64_t of_classes = nn::TargetValuesOp::dimOfClasses(rank);
   SmallVector<int64_t> rest;
   for (int64_t dim : op.getDims()) rest.push_back(*ir::normalize_dim(dim, rank));
   if (!llvm::is_contained(rest, of_classes)) return {};

@@ -19,6 +19,10 @@ ConvShape conv_shape(const StepOperands& operation);
 ConvShape conv_shape(const StepOperands& operation, const Dims& x, const Dims& weight, const Dims& y,
                      const std::string& y_name);
 
+/// The convolution whose gradient by its input a transposed convolution is: its y has the shape of the step's x, its x and its bias
+/// those of the step's y. What the step adds to its output's end makes `padding_end` smaller, perhaps less than 0.
+ConvShape mirrored_conv_shape(const StepOperands& operation);
+
 /// The attribute `name` (an input's or a kernel's spatial sizes) beside operands of this rank; all at
 /// least 1.
 Dims spatial_sizes(const StepOperands& operation, const char* name, size_t rank);

@@ -12,19 +12,15 @@ Prepared prepare_conv_backward_data(const Operation& operation) {
   require(dx_dims == x, "output has shape " + to_string(dx_dims) + ", expected " + to_string(x));
   const ConvShape g = conv_shape(operation, x, weight_dims, dy_dims, "dy");
   constexpr auto dx = ConvResult::dx;
-  static constexpr ConvCandidate candidates[] = {
-      {"winograd", winograd_fits, seconds<winograd_seconds, dx, whole>, prepare<prepare_conv_backward_data_winograd, whole>},
-      {"winograd_split", fits_split<winograd_fits>, seconds<winograd_seconds, dx, split>,
-       prepare<prepare_conv_backward_data_winograd, split>},
-      {"pixels", pixels_fit, seconds<pixels_seconds, dx, whole>, prepare<prepare_conv_backward_data_pixels, whole>},
-      {"pixels_split", fits_split<pixels_fit>, seconds<pixels_seconds, dx, split>,
-       prepare<prepare_conv_backward_data_pixels, split>},
-      {"pointwise", pointwise_fits, seconds<pointwise_seconds, dx>, prepare_conv_backward_data_pointwise},
-      {"last", fits<dx, Layout::last>, seconds<dx, Layout::last>, prepare<prepare_conv_backward_data_direct, Layout::last>},
-      {"blocks", fits<dx, Layout::blocks>, seconds<dx, Layout::blocks>,
-       prepare<prepare_conv_backward_data_direct, Layout::blocks>},
-      {"direct", fits<dx, Layout::any>, seconds<dx, Layout::any>, prepare<prepare_conv_backward_data_direct, Layout::any>},
-  };
+  static constexpr auto candidates = joined(
+      by_pixels_dx,
+      std::to_array<ConvCandidate>({
+          {"pointwise", pointwise_fits, seconds<pointwise_seconds, dx>, prepare_conv_backward_data_pointwise},
+          {"last", fits<dx, Layout::last>, seconds<dx, Layout::last>, prepare<prepare_conv_backward_data_direct, Layout::last>},
+          {"blocks", fits<dx, Layout::blocks>, seconds<dx, Layout::blocks>,
+           prepare<prepare_conv_backward_data_direct, Layout::blocks>},
+          {"direct", fits<dx, Layout::any>, seconds<dx, Layout::any>, prepare<prepare_conv_backward_data_direct, Layout::any>},
+      }));
   return prepare_one_of<ConvShape>(candidates, operation, g);
 }
 

@@ -9,6 +9,9 @@
 #include "runtime/cpu/ops/conv_winograd.h"
 #include "runtime/cpu/ops/pixel_operation.h"
 
+#include <algorithm>
+#include <array>
+
 namespace sheaf {
 
 using ConvCandidate = Candidate<ConvShape>;
@@ -44,6 +47,24 @@ Prepared prepare(const Operation& operation, const ConvShape& shape) {
 template <Prepared (*by)(const Operation&, const ConvShape&, Layout), Layout layout>
 Prepared prepare(const Operation& operation, const ConvShape& shape) {
   return by(operation, shape, layout);
+}
+
+/// Of dx by products over the batch and by Winograd's algorithm; of a transposed convolution too, which is its mirror's dx.
+inline constexpr auto by_pixels_dx = std::to_array<ConvCandidate>({
+    {"winograd", winograd_fits, seconds<winograd_seconds, ConvResult::dx, whole>,
+     prepare<prepare_conv_backward_data_winograd, whole>},
+    {"winograd_split", fits_split<winograd_fits>, seconds<winograd_seconds, ConvResult::dx, split>,
+     prepare<prepare_conv_backward_data_winograd, split>},
+    {"pixels", pixels_fit, seconds<pixels_seconds, ConvResult::dx, whole>, prepare<prepare_conv_backward_data_pixels, whole>},
+    {"pixels_split", fits_split<pixels_fit>, seconds<pixels_seconds, ConvResult::dx, split>,
+     prepare<prepare_conv_backward_data_pixels, split>},
+});
+
+template <size_t M, size_t N>
+constexpr auto joined(const std::array<ConvCandidate, M>& first, const std::array<ConvCandidate, N>& then) {
+  std::array<ConvCandidate, M + N> all{};
+  std::copy(then.begin(), then.end(), std::copy(first.begin(), first.end(), all.begin()));
+  return all;
 }
 
 }  // namespace sheaf

@@ -1,5 +1,4 @@
-// Transposed convolution by oneDNN. A transposed convolution is the gradient by the input of another convolution, its mirror, whose y has
-// the shape of this one's x, and whose x that of this one's y.
+// Transposed convolution by oneDNN. `mirror`: mirrored_conv_shape().
 #pragma once
 
 #include "runtime/cpu/ops/operation.h"

@@ -13,8 +13,9 @@ TensorSpec pixels_tensor(const DnnlDims& dims, dnnl::memory::data_type type = dn
 DnnlDesc taps_desc(const DnnlDims& weight, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 TensorSpec taps_tensor(const DnnlDims& weight, dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
-/// The weight as products over the batch read it, and as winograd::KernelTable::pack_weight() lays it out: for each tap, panels of `panel` channels of y (of x, if `gradient`), in each of them the other
-/// channels one after the other, `pair` of them side by side. Missing channels of the last panel are zeros.
+/// The weight as products over the batch read it, and as winograd::KernelTable::pack_weight() lays it out: for each tap, panels of
+/// `panel` channels of y (of x, if `gradient`), in each of them the other channels one after the other, `pair` of them side by side.
+/// Missing channels of the last panel are zeros.
 TensorSpec panels_tensor(const DnnlDims& weight, dnnl::memory::data_type type, bool gradient, int64_t panel, int64_t pair);
 
 /// As desc_at_hand(), but nhwc for tensors stored pixel by pixel: oneDNN's pooling would fall back to its reference loops.

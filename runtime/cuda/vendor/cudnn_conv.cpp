@@ -190,40 +190,15 @@ Result<Prepared> prepare_conv(const PrepareRequest& request, LibraryContext& con
 
 Result<Prepared> prepare_conv_transpose(const PrepareRequest& request, LibraryContext& context) {
   const StepOperands operands(request);
-  const Dims &x = operands.operand("x").dims, &weight = operands.operand("weight").dims, &y = operands.output().dims;
-  const size_t rank = x.size(), spatial = rank - 2;
-  require(rank >= 3 && rank <= 5 && weight.size() == rank && y.size() == rank,
-          "x " + to_string(x) + ", weight " + to_string(weight) + " and output " + to_string(y) +
-              " should have one rank, from 3 to 5");
-  require(!operands.has("residual"), "conv_transpose takes no residual");
-  // It is the gradient of a convolution from y to x, whose output channels are x's.
-  const int64_t groups = operands.integer("groups", 1);
-  require(groups >= 1 && x[1] % groups == 0 && weight[0] == x[1],
-          "x " + to_string(x) + " and weight " + to_string(weight) + " don't fit with " + std::to_string(groups) + " group(s)");
-  ConvShape g;
-  g.groups = groups;
-  g.stride = operands.integers("stride", spatial, 1, 1);
-  g.dilation = operands.integers("dilation", spatial, 1, 1);
-  g.padding_begin = operands.integers("padding", spatial, 0, 0);
-  const Dims output_padding = operands.integers("output_padding", spatial, 0, 0);
-  Dims expected = {x[0], weight[1] * groups};
-  for (size_t i = 0; i < spatial; ++i) {
-    require(output_padding[i] < std::max(g.stride[i], g.dilation[i]),
-            "output_padding should be smaller than stride or dilation");
-    const int64_t reach = g.dilation[i] * (weight[i + 2] - 1) + 1;
-    expected.push_back((x[i + 2] - 1) * g.stride[i] - 2 * g.padding_begin[i] + reach + output_padding[i]);
+  ConvShape g = mirrored_conv_shape(operands);
+  for (size_t i = 0; i < g.padding_end.size(); ++i) {
     // The part of y that no whole step reaches needs no padding: the division in the convolution's output size drops it.
-    const int64_t padding_end = g.padding_begin[i] - output_padding[i] / g.stride[i] * g.stride[i];
-    require(padding_end >= 0, "cuDNN has no transposed convolution with an output_padding of " +
-                                  std::to_string(output_padding[i]) + " beyond its padding");
-    g.padding_end.push_back(padding_end);
+    const int64_t added = g.padding_begin[i] - g.padding_end[i];
+    g.padding_end[i] = g.padding_begin[i] - added / g.stride[i] * g.stride[i];
+    require(g.padding_end[i] >= 0,
+            "cuDNN has no transposed convolution with an output_padding of " + std::to_string(added) + " beyond its padding");
   }
-  require(y == expected, "output has shape " + to_string(y) + ", expected " + to_string(expected));
-  if (operands.has("bias"))
-    require(operands.wide_operand("bias").dims == Dims{y[1]}, "bias should have shape " + to_string(Dims{y[1]}));
-  g.x = y;
-  g.y = x;
-  const CudnnConv conv = cudnn_conv_of(operands, g, weight);
+  const CudnnConv conv = cudnn_conv_of(operands, g, operands.operand("weight").dims);
 
   CudnnBuilder builder(operands, context);
   builder.because("the gradient of a convolution; " + format_reason(conv));
