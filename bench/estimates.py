@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """How good `sheaf estimate` is on this machine (docs/estimate.md): each step's estimated time divided by its measured one.
 
-    python3 bench/estimates.py [--build build] [--describe FILE] [--kinds] [MODEL.json:BATCH:PROGRAM[:PRECISION]...]
+    python3 bench/estimates.py [--build build] [--describe FILE] [--kinds] [MODEL.json:BATCH:PROGRAM[:PRECISION][:fast]...]
 
 Five turns: the machine is calibrated, unless --describe names a file, then each step is estimated and measured. Times and ratios are medians of the
-turns. Steps take all cores. --kinds adds, for each kind of operation, its time as estimated by the last calibration and as measured in one more run;
+turns. Steps take all cores, and strict numerics unless they say `fast`. --kinds adds, for each kind of operation, its time as estimated by the last calibration and as measured in one more run;
 that one is a profile, whose operations take a little longer.
 """
 import argparse
@@ -16,7 +16,8 @@ from pathlib import Path
 from turns import ROOT, Bench
 
 STEPS = (
-    "resnet18:64:infer", "resnet18:64:train", "resnet18:64:infer:bf16", "resnet18:64:train:bf16", "resnet50:4:infer", "resnet18_w8:32:train",
+    "resnet18:64:infer", "resnet18:64:train", "resnet18:64:infer:bf16", "resnet18:64:train:bf16", "resnet18:64:infer:fast",
+    "resnet18:64:train:fast", "resnet18:64:train:bf16:fast", "resnet50:4:infer", "resnet18_w8:32:train",
     "digits_cnn:64:train", "dcgan_discriminator:16:infer", "dcgan_discriminator:16:train", "dcgan_generator:16:infer",
     "word_language_model:20:train", "transformer_encoder:32:infer", "transformer_encoder:32:train")
 TURNS = 5
@@ -28,10 +29,11 @@ def output(*command):
 
 class Step:
     def __init__(self, sheaf, folder, words):
-        model, batch, program, *precision = words.split(":")
-        self.name = f"{Path(model).stem}, {batch}, {program}" + "".join(f", {p}" for p in precision)
+        model, batch, program, *more = words.split(":")
+        self.name = ", ".join((Path(model).stem, batch, program, *more))
+        precision = [word for word in more if word != "fast"]
         self.sheaf, self.plan = sheaf, folder / f"{Path(model).stem}{''.join(precision)}.plan"
-        self.options = ("--devices", "cpu", "--batch", batch, "--program", program)
+        self.options = ("--devices", "cpu", "--batch", batch, "--program", program, "--numerics", "fast" if "fast" in more else "strict")
         if not self.plan.exists():
             model = Path(model) if model.endswith(".json") else ROOT / f"models/{model}.json"
             output(sheaf, "compile", model, "--precision", *(precision or ["f32"]), "-o", self.plan)

@@ -41,9 +41,11 @@ class CandidateSearch {
     SHEAF_TRY(measure_all());
     SHEAF_TRY(choose());
     for (const Open& open : open_) {
-      KnownChoice known{best_.taken.at(open.key), {}, open.candidates.front().name};
-      for (const auto& candidate : open.candidates)
+      KnownChoice known{best_.taken.at(open.key), {}, open.candidates.front().name, {}};
+      for (const auto& candidate : open.candidates) {
+        known.candidates.push_back(candidate.name);
         if (const double* seconds = times_.known(open.key, candidate.name)) known.seconds[candidate.name] = *seconds;
+      }
       if (known.seconds.size() < 2) known.seconds.clear();  // nothing was compared
       cache_.put(open.key, std::move(known));
     }
@@ -63,7 +65,7 @@ class CandidateSearch {
     std::map<std::string, size_t> index;
     for (const Instance& instance : program.instances) {
       const Selection* selection = selection_of(instance);
-      if (!selection || (!full_ && cache_.find(selection->key))) continue;
+      if (!selection || (!full_ && cache_.find(*selection))) continue;
       const auto [at, added] = index.emplace(selection->key, open_.size());
       if (added) {
         open_.push_back({selection->key, selection->candidates, 0});
@@ -177,6 +179,7 @@ class CandidateSearch {
   Result<void> choose() {
     SHEAF_ASSIGN(const auto model, planned(best_));
     SHEAF_ASSIGN(best_seconds_, seconds_of(model));
+    considered_.insert(best_.taken);
     std::set<std::string> kinds = {""};
     for (const Open& open : open_)
       for (const auto& candidate : open.candidates) kinds.insert(candidate.name);
@@ -185,7 +188,6 @@ class CandidateSearch {
       const double before = best_seconds_;
       for (const Open& open : open_) {
         for (const auto& candidate : open.candidates) {
-          if (over(1)) return {};
           if (!measured(open, candidate.name) || candidate.name == best_.taken[open.key]) continue;
           if (*times_.known(open.key, candidate.name) > kHopeless / 2 * time_of_best(open)) continue;
           Assignment other = best_;
@@ -203,8 +205,9 @@ class CandidateSearch {
     return seconds ? *seconds : 1e30;
   }
 
+  /// Takes it if the program is faster with it; without a look if time is up, since to plan takes time too, or if it was looked at before.
   Result<void> consider(const Assignment& assignment) {
-    if (assignment.taken == best_.taken) return {};
+    if (over(1) || !considered_.insert(assignment.taken).second) return {};
     SHEAF_ASSIGN(const auto program, planned(assignment));
     SHEAF_ASSIGN(const double seconds, seconds_of(program));
     if (seconds > best_seconds_ * (1 - (1 - kGain) / double(std::max<size_t>(1, open_.size())))) return {};
@@ -219,6 +222,7 @@ class CandidateSearch {
   CandidateTimes times_;
   std::vector<Open> open_;
   Assignment best_;
+  std::set<std::map<std::string, std::string, std::less<>>> considered_;
   double best_seconds_ = 0;
   Clock::time_point begin_ = Clock::now();
 };

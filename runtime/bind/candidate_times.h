@@ -49,7 +49,8 @@ class CandidateTimes {
   /// For the operation `key` computed by `candidate`.
   const double* known(const std::string& key, const std::string& candidate) const;
   /// Runs each once untimed, which fetches code and data, then all of them in turns, `turns` times or until `over()`, but at
-  /// least once: other load on the machine then slows all of them, and their order stays. All on one lane.
+  /// least once: other load on the machine then slows all of them, and their order stays. Where each takes so long that fetching is
+  /// nothing, the first run counts and half as many turns do. All on one lane.
   Result<void> measure(std::span<const Planned> abreast, int turns, const std::function<bool()>& over);
 
  private:

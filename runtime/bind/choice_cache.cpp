@@ -5,13 +5,20 @@
 #include "runtime/plan/plan.h"
 #include "runtime/base/sha256.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <thread>
+
+#include <sys/file.h>
 
 namespace sheaf {
 namespace {
 
-constexpr int kCacheVersion = 1;
+constexpr int kCacheVersion = 2;
 constexpr uint64_t kMostFileBytes = uint64_t{64} << 20;
 using KnownChoices = std::map<std::string, KnownChoice, std::less<>>;
 
@@ -32,7 +39,12 @@ Result<KnownChoices> parse(const std::string& text, const std::string& machine) 
     if (!entry.is_object() || !entry.contains("take") || !entry["take"].is_string() ||
         (entry.contains("model") && !entry["model"].is_string()))
       return damaged;
-    KnownChoice choice{entry["take"].get<std::string>(), {}, entry.value("model", "")};
+    KnownChoice choice{entry["take"].get<std::string>(), {}, entry.value("model", ""), {}};
+    if (!entry.contains("candidates") || !entry["candidates"].is_array()) return damaged;
+    for (const Json& name : entry["candidates"]) {
+      if (!name.is_string()) return damaged;
+      choice.candidates.push_back(name.get<std::string>());
+    }
     if (entry.contains("seconds")) {
       if (!entry["seconds"].is_object()) return damaged;
       for (const auto& [name, seconds] : entry["seconds"].items()) {
@@ -56,9 +68,26 @@ std::string text_of(const KnownChoices& known, const std::string& machine) {
     Json& entry = operations[key];
     entry["take"] = choice.candidate;
     entry["model"] = choice.model;
+    entry["candidates"] = choice.candidates;
     if (!choice.seconds.empty()) entry["seconds"] = choice.seconds;
   }
   return Json{{"version", kCacheVersion}, {"machine", machine}, {"operations", operations}}.dump(1) + "\n";
+}
+
+/// Held while one process reads the file and writes it again. File systems without locks (some network ones) get none.
+Result<void> lock(const Folder& folder) {
+  using namespace std::chrono_literals;
+  for (const auto end = std::chrono::steady_clock::now() + 2s; ::flock(folder.descriptor(), LOCK_EX | LOCK_NB) != 0;) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) break;
+    if (std::chrono::steady_clock::now() > end) return Error({folder.path(), 0, 0}, "another process holds it locked");
+    std::this_thread::sleep_for(1ms);
+  }
+  return {};
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 }  // namespace
@@ -80,14 +109,26 @@ ChoiceCache ChoiceCache::open(const DeviceInfo& cpu, const std::string& folder) 
   return cache;
 }
 
-const KnownChoice* ChoiceCache::find(std::string_view key) const {
-  const auto found = known_.find(key);
-  return found == known_.end() ? nullptr : &found->second;
+const KnownChoice* ChoiceCache::find(const Selection& selection) const {
+  const auto found = known_.find(selection.key);
+  if (found == known_.end()) return nullptr;
+  const KnownChoice& known = found->second;
+  bool there = false;
+  for (const auto& candidate : selection.candidates) {
+    if (!contains(known.candidates, candidate.name)) return nullptr;
+    there = there || candidate.name == known.candidate;
+  }
+  return there ? &known : nullptr;
 }
 
 std::string_view ChoiceCache::candidate(std::string_view key) const {
-  const KnownChoice* known = find(key);
-  return known ? std::string_view(known->candidate) : std::string_view();
+  const auto known = known_.find(key);
+  return known == known_.end() ? std::string_view() : std::string_view(known->second.candidate);
+}
+
+void ChoiceCache::put(const std::string& key, KnownChoice known) {
+  known_[key] = std::move(known);
+  put_.insert(key);
 }
 
 Result<void> ChoiceCache::save(bool replace) {
@@ -95,14 +136,15 @@ Result<void> ChoiceCache::save(bool replace) {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) return Error({folder_, 0, 0}, "can't be made: " + error.message());
-  KnownChoices all = known_;
+  SHEAF_ASSIGN(const Folder folder, Folder::open(folder_));
+  SHEAF_TRY(lock(folder));
   if (const auto others = read(file_, machine_)) {
-    for (const auto& [key, choice] : *others) {
-      if (replace) all.emplace(key, choice);
-      else all[key] = choice;
+    for (const auto& [key, theirs] : *others) {
+      const bool ours = put_.contains(key) && (replace || known_.at(key).candidates != theirs.candidates);
+      if (!ours) known_[key] = theirs;
     }
   }
-  known_ = std::move(all);
+  put_.clear();
   return write_file_atomically(file_, text_of(known_, machine_));
 }
 

@@ -5,7 +5,9 @@
 #include "runtime/device/device.h"
 
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace sheaf {
 
@@ -14,6 +16,7 @@ struct KnownChoice {
   std::string candidate;                  ///< the chosen one
   std::map<std::string, double> seconds;  ///< by candidate, as measured; empty: time ran out before
   std::string model;                      ///< the cost model's choice
+  std::vector<std::string> candidates;    ///< what there was to choose from
 };
 
 /// One machine's choices. Several processes may use one file: the first entry for an operation stays.
@@ -27,16 +30,18 @@ class ChoiceCache final : public Choices {
   const std::string& problem() const { return problem_; }
 
   std::string_view candidate(std::string_view key) const override;
-  /// Null: unknown.
-  const KnownChoice* find(std::string_view key) const;
-  void put(const std::string& key, KnownChoice known) { known_[key] = std::move(known); }
-  /// Writes the new entries beside those that others have written meanwhile, which then become known here. `replace`:
-  /// overwrites them too. Errors: the file can't be written.
+  /// Null: unknown. So is a choice that was made without some of `selection`'s candidates, or fell on none of them: another build of
+  /// the same version made it.
+  const KnownChoice* find(const Selection& selection) const;
+  void put(const std::string& key, KnownChoice known);
+  /// Writes what was put beside what others have written meanwhile, which then becomes known here. Where both chose among the same
+  /// candidates, theirs stays; `replace`: what was put. Errors: the file can't be written, or others write it all the time.
   Result<void> save(bool replace);
 
  private:
   std::string machine_, folder_, file_, problem_;
   std::map<std::string, KnownChoice, std::less<>> known_;
+  std::set<std::string> put_;  ///< keys, since the last save
 };
 
 }  // namespace sheaf

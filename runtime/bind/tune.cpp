@@ -18,7 +18,7 @@ void warn_of_cache(const std::string& what) {
 
 bool knows_all(const ChoiceCache& cache, const BoundProgram& program) {
   for (const Instance& instance : program.instances)
-    if (const auto* selection = selection_of(instance); selection && !cache.find(selection->key)) return false;
+    if (const auto* selection = selection_of(instance); selection && !cache.find(*selection)) return false;
   return true;
 }
 
@@ -32,17 +32,17 @@ std::string milliseconds(double seconds) {
 void add_reasons(const ChoiceCache& cache, BoundProgram& program) {
   for (Instance& instance : program.instances) {
     const auto* selection = selection_of(instance);
-    const KnownChoice* known = selection ? cache.find(selection->key) : nullptr;
+    const KnownChoice* known = selection ? cache.find(*selection) : nullptr;
     if (!known) continue;
     std::string& reason = instance.call()->reason;
     if (known->seconds.empty()) {
-      reason += "; kept as it was first chosen on this machine, without being measured";
+      reason += "; kept as it was first chosen on this machine, when there was no time to measure it (--tune full does)";
       continue;
     }
     reason += "; measured on this machine, ";
     for (const auto& [name, seconds] : known->seconds)
       reason += name + " " + milliseconds(seconds) + (name == known->seconds.rbegin()->first ? "" : ", ");
-    reason += "; with reorders of its neighbours " + known->candidate + " makes the program the quickest";
+    reason += "; with reorders of its neighbours " + selection->name() + " makes the program the quickest";
   }
 }
 

@@ -55,26 +55,42 @@ void read_operations(const JsonNode& node, const char* name, std::map<Op, double
   for_each_operation(node, name, [&](Op op, const JsonNode& rate) { operations[op] = positive(rate); });
 }
 
+ChannelRates channel_rates(const JsonNode& list) {
+  ChannelRates rates;
+  const size_t size = list.size();
+  if (size == 0 && !list.failed()) list.fail("must have a pair of a number of channels and a rate");
+  for (size_t i = 0; i < size && !list.failed(); ++i) {
+    const JsonNode pair = list.element(i);
+    if (pair.size() != 2) pair.fail("must be a number of channels and a rate");
+    if (list.failed()) break;
+    const int64_t channels = pair.element(0).integer(1, int64_t{1} << 20);
+    if (!rates.empty() && channels <= rates.back().first) pair.fail("must have more channels than the pair before it");
+    rates.emplace_back(channels, positive(pair.element(1)));
+  }
+  return rates;
+}
+
 void read_channels(const JsonNode& node, const char* name, std::map<Op, ChannelRates>& rates) {
   if (!node.has(name)) return;
   rates.clear();
-  for_each_operation(node, name, [&](Op op, const JsonNode& list) {
-    ChannelRates& found = rates[op];
-    const size_t size = list.size();
-    for (size_t i = 0; i < size && !list.failed(); ++i) {
-      const JsonNode pair = list.element(i);
-      if (pair.size() != 2) return pair.fail("must be a number of channels and a rate");
-      const int64_t channels = pair.element(0).integer(1, int64_t{1} << 20);
-      if (!found.empty() && channels <= found.back().first) return pair.fail("must have more channels than the pair before it");
-      found.emplace_back(channels, positive(pair.element(1)));
-    }
+  for_each_operation(node, name, [&](Op op, const JsonNode& list) { rates[op] = channel_rates(list); });
+}
+
+void read_candidates(const JsonNode& node, const char* name, std::map<Op, CandidateRates>& rates) {
+  if (!node.has(name)) return;
+  rates.clear();
+  for_each_operation(node, name, [&](Op op, const JsonNode& candidates) {
+    if (!candidates.json().is_object()) return candidates.fail("must be an object");
+    for (const auto& item : candidates.json().items())
+      rates[op][item.key()] = channel_rates(candidates.field(item.key().c_str()));
   });
 }
 
 void read_device(const JsonNode& node, DeviceDescription& device) {
   node.only({"model", "cores", "flops_per_second", "bf16_flops_per_second", "bytes_per_second", "core_bytes_per_second",
              "cache_bytes", "cache_bytes_per_second", "seconds_per_operation", "seconds_per_wait", "copy_bytes_per_second",
-             "memory_bytes", "operations", "bf16_operations", "by_channels", "bf16_by_channels"});
+             "memory_bytes", "operations", "bf16_operations", "by_channels", "bf16_by_channels", "fast_by_channels",
+             "bf16_fast_by_channels"});
   if (node.failed()) return;
   device.known = true;
   if (node.has("model")) device.model = node.field("model").text();
@@ -88,6 +104,8 @@ void read_device(const JsonNode& node, DeviceDescription& device) {
   read_operations(node, "bf16_operations", device.bf16_operations);
   read_channels(node, "by_channels", device.by_channels);
   read_channels(node, "bf16_by_channels", device.bf16_by_channels);
+  read_candidates(node, "fast_by_channels", device.fast_by_channels);
+  read_candidates(node, "bf16_fast_by_channels", device.bf16_fast_by_channels);
 }
 
 template <typename Rates>
@@ -102,10 +120,15 @@ Json json_of(const DeviceDescription& device) {
   for_each_figure(device, [&](const char* name, double figure) {
     if (figure > 0) json[name] = figure;
   });
-  if (!device.operations.empty()) json["operations"] = json_of(device.operations);
-  if (!device.bf16_operations.empty()) json["bf16_operations"] = json_of(device.bf16_operations);
-  if (!device.by_channels.empty()) json["by_channels"] = json_of(device.by_channels);
-  if (!device.bf16_by_channels.empty()) json["bf16_by_channels"] = json_of(device.bf16_by_channels);
+  const auto add = [&](const char* name, const auto& rates) {
+    if (!rates.empty()) json[name] = json_of(rates);
+  };
+  add("operations", device.operations);
+  add("bf16_operations", device.bf16_operations);
+  add("by_channels", device.by_channels);
+  add("bf16_by_channels", device.bf16_by_channels);
+  add("fast_by_channels", device.fast_by_channels);
+  add("bf16_fast_by_channels", device.bf16_fast_by_channels);
   return json;
 }
 
@@ -213,11 +236,18 @@ Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, O
   return roofline;
 }
 
-double channels_share(const DeviceDescription& device, Op op, DType dtype, int64_t channels) {
-  const auto& listed = dtype == DType::float32 ? device.by_channels : device.bf16_by_channels;
+double channels_share(const DeviceDescription& device, Op op, DType dtype, int64_t channels, std::string_view candidate) {
+  if (channels <= 0) return 1;
+  const bool f32 = dtype == DType::float32;
+  const auto share = [&](const ChannelRates& rates) {
+    return interpolated(rates, double(channels)) / rate_of(device, op, dtype);
+  };
+  const auto& fast = f32 ? device.fast_by_channels : device.bf16_fast_by_channels;
+  if (const auto known = fast.find(op); known != fast.end())
+    if (const auto own = known->second.find(candidate); own != known->second.end()) return share(own->second);
+  const auto& listed = f32 ? device.by_channels : device.bf16_by_channels;
   const auto found = listed.find(op);
-  if (found == listed.end() || found->second.empty() || channels <= 0) return 1;
-  return interpolated(found->second, double(channels)) / rate_of(device, op, dtype);
+  return found == listed.end() ? 1 : share(found->second);
 }
 
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes) {

@@ -41,9 +41,10 @@ std::string devices_text(const DeviceDescriptions& devices);
 /// `cached` are in the lane's caches.
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes, double cached);
 
-/// What a convolution of `channels` channels reaches of the rate that lane_roofline() has: from DeviceDescription::by_channels, linearly
-/// over the logarithm of the number, and as the nearest where it lies outside. 1 if they don't list `op`.
-double channels_share(const DeviceDescription& device, Op op, DType dtype, int64_t channels);
+/// What a convolution of `channels` channels, computed by `candidate` (Selection::name(); "": not known), reaches of the rate that
+/// lane_roofline() has: from DeviceDescription::fast_by_channels, or else by_channels, linearly over the logarithm of the number, and as the
+/// nearest where it lies outside. 1 if they don't list `op`.
+double channels_share(const DeviceDescription& device, Op op, DType dtype, int64_t channels, std::string_view candidate);
 
 /// The same for an operation by itself: what fits into the caches is there.
 Roofline lane_roofline(const DeviceDescription& device, int threads, int busy, Op op, DType dtype, double bytes);

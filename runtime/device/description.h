@@ -13,6 +13,8 @@ namespace sheaf {
 
 /// Pairs of a number of channels and the arithmetic rate with it, in order of the channels.
 using ChannelRates = std::vector<std::pair<int64_t, double>>;
+/// By the names of an operation's candidates.
+using CandidateRates = std::map<std::string, ChannelRates, std::less<>>;
 
 /// Devices of one kind. Figures are in SI units: operations, bytes and seconds.
 struct DeviceDescription {
@@ -38,6 +40,8 @@ struct DeviceDescription {
   /// Rates of convolutions by number of channels (channels_of()), in place of those in the two maps above; all other numbers lie
   /// between.
   std::map<Op, ChannelRates> by_channels, bf16_by_channels;
+  /// The same for implementations that only fast numerics allow, by their names (Selection::name()), in place of by_channels.
+  std::map<Op, CandidateRates> fast_by_channels, bf16_fast_by_channels;
   /// For a GPU: how many threads it runs at once, and how long a load takes. A generated kernel moves no more bytes in that
   /// time than its threads have requested. 0: not known, then it moves bytes_per_second.
   double threads = 0, seconds_of_latency = 0;

@@ -78,6 +78,17 @@ class Tunes(TrainTest):
         self.assertEqual({key: entry["take"] for key, entry in self.known().items()},
                          {key: entry["take"] for key, entry in cache["operations"].items()})
 
+    def test_a_choice_made_without_a_candidate_is_made_again(self):
+        self.run_plan("--tune", "quick")
+        cache = json.loads(self.file().read_text())
+        for entry in cache["operations"].values():
+            entry["candidates"] = entry["candidates"][:-1]
+            entry["take"] = entry["candidates"][0]
+        self.file().write_text(json.dumps(cache))
+        self.run_plan("--tune", "quick")
+        self.assertTrue(all(len(entry["candidates"]) == len(cache["operations"][key]["candidates"]) + 1
+                            for key, entry in self.known().items()))
+
     def test_explain_says_what_was_measured(self):
         arguments = ["explain", self.plan, "first", "--devices", "cpu:0", "--batch", 24]
         told = " ".join(must(sheaf(*arguments, "--tune", "full")).out.split())
@@ -89,7 +100,7 @@ class Tunes(TrainTest):
         _, expected = self.run_plan("--tune", "quick")
         file = self.file()
         sound = file.read_text()
-        for text in ("", "{", "[]", sound[:-20], sound.replace('"machine": "', '"machine": "another '), sound.replace('"version": 1', '"version": 2')):
+        for text in ("", "{", "[]", sound[:-20], sound.replace('"machine": "', '"machine": "another '), sound.replace('"version": 2', '"version": 1')):
             with self.subTest(text=text[:30]):
                 file.write_text(text)
                 done, _ = self.run_plan("--tune", "quick")

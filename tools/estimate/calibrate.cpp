@@ -102,11 +102,13 @@ Result<void> measure_once(DeviceDescription& cpu) {
   cpu.flops_per_second = wide.product;
   cpu.operations = std::move(wide.operations);
   cpu.by_channels = std::move(wide.by_channels);
+  cpu.fast_by_channels = std::move(wide.fast_by_channels);
   if (has_bf16()) {
     SHEAF_ASSIGN(OperationRates narrow, operation_rates(cpu.cores, DType::bfloat16));
     cpu.bf16_flops_per_second = narrow.product;
     cpu.bf16_operations = std::move(narrow.operations);
     cpu.bf16_by_channels = std::move(narrow.by_channels);
+    cpu.bf16_fast_by_channels = std::move(narrow.fast_by_channels);
   }
   cpu.operations[Op::kernel] = kernel_rate(cpu.cores);
   SHEAF_ASSIGN(cpu.seconds_per_operation, operation_overhead(cpu.cores));

@@ -31,6 +31,12 @@ DeviceDescription median_of(const std::vector<DeviceDescription>& passes) {
     for (auto& [op, rates] : joined.*member)
       for (size_t i = 0; i < rates.size(); ++i)
         rates[i].second = median(passes, [&, op = op](const Device& pass) { return (pass.*member).at(op)[i].second; });
+  for (const auto member : {&Device::fast_by_channels, &Device::bf16_fast_by_channels})
+    for (auto& [op, candidates] : joined.*member)
+      for (auto& [name, rates] : candidates)
+        for (size_t i = 0; i < rates.size(); ++i)
+          rates[i].second = median(
+              passes, [&, op = op, &name = name](const Device& pass) { return (pass.*member).at(op).at(name)[i].second; });
   return joined;
 }
 

@@ -9,12 +9,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace sheaf {
 namespace {
 
-constexpr int64_t kSide = 28;  // of the images
+constexpr int64_t kSide = 28;  // of images
 /// Of the sets of operands that calls take in turns, all together: beyond the caches.
 constexpr size_t kColdBytes = size_t{128} << 20;
 
@@ -46,16 +48,16 @@ constexpr int64_t kChannels = 64;
 
 /// A convolution of `channels` channels, 3×3, its gradients, and a transposed one, 4×4 with a stride of 2. The gradient of a weight is
 /// f32 (docs/precision.md).
-std::vector<LibraryOperation> convolutions(int64_t rows, int64_t channels, int64_t groups, DType dtype) {
+std::vector<LibraryOperation> convolutions(int64_t rows, int64_t side, int64_t channels, int64_t groups, DType dtype) {
   const int64_t each = channels / groups;
   const std::vector<int64_t> taps = {channels, each, 3, 3};
-  const TensorSpec image = plain_tensor(dtype, {rows, channels, kSide, kSide}), weight = plain_tensor(dtype, taps),
-                   small = plain_tensor(dtype, {rows, channels, kSide / 2, kSide / 2}),
+  const TensorSpec image = plain_tensor(dtype, {rows, channels, side, side}), weight = plain_tensor(dtype, taps),
+                   small = plain_tensor(dtype, {rows, channels, side / 2, side / 2}),
                    wide = plain_tensor(dtype, {channels, each, 4, 4}), dweight = plain_tensor(DType::float32, taps);
   const Json ones = Json::array({1, 1}), twos = Json::array({2, 2}), none = Json::array({0, 0});
   const Json conv = {{"stride", ones}, {"padding_begin", ones}, {"padding_end", ones}, {"dilation", ones}, {"groups", groups}};
   Json data = conv, gradient = conv;
-  data["size"] = Json::array({kSide, kSide});
+  data["size"] = Json::array({side, side});
   gradient["kernel_size"] = Json::array({3, 3});
   gradient["bias"] = false;
   const Json transposed = {
@@ -159,18 +161,26 @@ struct Measured {
   double rate() const { return flops / seconds; }
 };
 
+/// `operation` for a lane of `threads` threads, by `candidate`; "": the cost model's choice.
+Result<Prepared> prepare(const LibraryOperation& operation, int threads, bool fast_numerics,
+                         const std::string& candidate = "") {
+  static const Plan plan;
+  const auto constant = std::make_unique<bool[]>(operation.inputs.size());
+  const OneChoice choice(candidate);
+  PrepareRequest request{operation.step,
+                         plan,
+                         operation.inputs,
+                         operation.outputs,
+                         threads,
+                         fast_numerics,
+                         {constant.get(), operation.inputs.size()}};
+  request.choices = &choice;
+  return cpu_device()->prepare(request);
+}
+
 enum class Operands { cached, from_memory };
 
-Result<Measured> measure(const LibraryOperation& operation, int threads, Operands operands) {
-  const Plan plan;
-  const auto constant = std::make_unique<bool[]>(operation.inputs.size());
-  SHEAF_ASSIGN(auto prepared, cpu_device()->prepare({operation.step,
-                                                     plan,
-                                                     operation.inputs,
-                                                     operation.outputs,
-                                                     threads,
-                                                     false,
-                                                     {constant.get(), operation.inputs.size()}}));
+Result<Measured> measure(const LibraryOperation& operation, int threads, Operands operands, Prepared prepared) {
   size_t bytes = 0;
   for (const auto* tensors : {&prepared.inputs, &prepared.outputs})
     for (const TensorSpec& tensor : *tensors) bytes += tensor.bytes;
@@ -188,8 +198,26 @@ Result<Measured> measure(const LibraryOperation& operation, int threads, Operand
     prepared.executable->run(memory.buffers().data() + each * set, scratch);
     set = (set + 1) % sets;
   });
-  return Measured{once, operation_cost(plan, operation.step, operation.inputs, operation.outputs).flops,
+  return Measured{once, operation_cost(Plan(), operation.step, operation.inputs, operation.outputs).flops,
                   std::move(prepared.outputs)};
+}
+
+/// With strict numerics.
+Result<Measured> measure(const LibraryOperation& operation, int threads, Operands operands) {
+  SHEAF_ASSIGN(auto prepared, prepare(operation, threads, false));
+  return measure(operation, threads, operands, std::move(prepared));
+}
+
+/// The candidates that only fast numerics allow.
+Result<std::vector<std::string>> fast_candidates(const LibraryOperation& operation, int threads) {
+  std::set<std::string> strict;
+  SHEAF_ASSIGN(const auto without, prepare(operation, threads, false));
+  for (const auto& candidate : without.selection->candidates) strict.insert(candidate.name);
+  std::vector<std::string> names;
+  SHEAF_ASSIGN(const auto with, prepare(operation, threads, true));
+  for (const auto& candidate : with.selection->candidates)
+    if (!strict.contains(candidate.name)) names.push_back(candidate.name);
+  return names;
 }
 
 }  // namespace
@@ -200,13 +228,20 @@ Result<OperationRates> operation_rates(int threads, DType dtype) {
   SHEAF_ASSIGN(const Measured square, measure(product(threads <= 4 ? 512 : 1024, dtype), threads, Operands::cached));
   rates.product = square.rate();
   for (const int64_t channels : {1, 8, 16, 64, 256}) {
-    // All have as many values, and as products over the batch need rows, only the last one has few; one channel is a group of many.
-    const int64_t together = channels == 1 ? kChannels : channels;
-    const int64_t rows = 16 * threads * kChannels / together;
-    for (const LibraryOperation& operation : convolutions(rows, together, together / channels, dtype)) {
+    // All have as many values; those of many channels smaller images, as in models, instead of fewer, since products over the batch need
+    // rows. One channel is a group of many.
+    const int64_t together = channels == 1 ? kChannels : channels, side = together > kChannels ? kSide / 2 : kSide;
+    const int64_t rows = 16 * threads * kChannels * kSide * kSide / (together * side * side);
+    for (const LibraryOperation& operation : convolutions(rows, side, together, together / channels, dtype)) {
       SHEAF_ASSIGN(const Measured measured, measure(operation, threads, Operands::from_memory));
       rates.by_channels[operation.step.op].emplace_back(channels, measured.rate());
       if (channels == kChannels) rates.operations[operation.step.op] = measured.rate();
+      SHEAF_ASSIGN(const auto names, fast_candidates(operation, threads));
+      for (const std::string& name : names) {
+        SHEAF_ASSIGN(auto prepared, prepare(operation, threads, true, name));
+        SHEAF_ASSIGN(const Measured fast, measure(operation, threads, Operands::from_memory, std::move(prepared)));
+        rates.fast_by_channels[operation.step.op][name].emplace_back(channels, fast.rate());
+      }
     }
   }
   const auto add = [&](const LibraryOperation& operation) -> Result<std::vector<TensorSpec>> {

@@ -15,7 +15,8 @@ struct OperationRates {
   /// Linear layers, convolutions of 64 channels, and their gradients; for f32 also batch norm of a training step and recurrent layers.
   /// Their operands come from memory, as they do in a step.
   std::map<Op, double> operations;
-  std::map<Op, ChannelRates> by_channels;  ///< convolutions of other numbers of channels
+  std::map<Op, ChannelRates> by_channels;         ///< convolutions of other numbers of channels
+  std::map<Op, CandidateRates> fast_by_channels;  ///< by the candidates that only fast numerics allow
 };
 
 /// Measures them on operands of `dtype` with `threads` threads, in the formats that each prefers; some seconds. Errors: there is no

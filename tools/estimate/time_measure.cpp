@@ -146,8 +146,10 @@ class Clock {
     const double cached = reuse_.cached_bytes(instance, cost, lane_cache(device, threads, crowd));
     const DType dtype = multiplied(info.op, info.input_specs);
     Roofline roofline = lane_roofline(device, threads, crowd, info.op, dtype, cost.bytes(), cached);
+    const Selection* selection = instance.call() ? instance.call()->selection.get() : nullptr;
     roofline.flops_per_second *=
-        channels_share(device, info.op, dtype, channels_of(info.op, info.input_specs, info.output_specs));
+        channels_share(device, info.op, dtype, channels_of(info.op, info.input_specs, info.output_specs),
+                       selection ? std::string_view(selection->name()) : std::string_view());
     const bool copies = (instance.is<Instance::Copy>() || instance.is<Instance::Fetch>()) && info.op != Op::update;
     if (copies) {  // a byte read and written counts as one byte copied
       const bool host = device.host_bytes_per_second > 0 && crosses(instance);

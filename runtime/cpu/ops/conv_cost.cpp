@@ -181,6 +181,11 @@ double direct_seconds(const Operation& operation, const ConvShape& g, ConvResult
   return seconds + other_pass(operation, g, work, result, false) + leave_pixels_seconds(operation, work, result);
 }
 
+double pixel_product_seconds(const Operation& operation, const ConvShape& mirror) {
+  const Work work(operation, mirror);
+  return work.dense / .92 / (work.bf16 && has_amx() ? kMatrixRate : vector_rate(work.bf16)) / work.threads;
+}
+
 double transpose_seconds(const Operation& operation, const ConvShape& mirror) {
   constexpr double kShare = .5, kMatrixShare = .08;
   const Work work(operation, mirror);

@@ -10,7 +10,8 @@ double winograd_seconds(const Operation& operation, const ConvShape& shape, Conv
 double pixels_seconds(const Operation& operation, const ConvShape& shape, ConvResult result, Operands operands);
 double pointwise_seconds(const Operation& operation, const ConvShape& shape, ConvResult result);
 double depthwise_seconds(const Operation& operation, const ConvShape& shape, ConvResult result);
-/// By oneDNN's deconvolution (conv_transpose.h).
+/// Of a transposed convolution, by one matrix product and by oneDNN's deconvolution (conv_transpose.h).
+double pixel_product_seconds(const Operation& operation, const ConvShape& mirror);
 double transpose_seconds(const Operation& operation, const ConvShape& mirror);
 double direct_seconds(const Operation& operation, const ConvShape& shape, ConvResult result, Layout layout);
 

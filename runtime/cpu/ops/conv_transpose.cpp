@@ -4,12 +4,13 @@
 
 namespace sheaf {
 Prepared prepare_conv_transpose(const Operation& operation) {
-  const ConvShape mirror = mirrored_conv_shape(operation);
-  if (is_one_pixel(mirror)) return prepare_conv_transpose_product(operation, mirror);
-  static constexpr auto candidates =
-      joined(by_pixels_dx, std::to_array<ConvCandidate>({{"direct", [](const Operation&, const ConvShape&) { return true; },
-                                                          transpose_seconds, prepare_conv_transpose_direct}}));
-  return prepare_one_of<ConvShape>(candidates, operation, mirror);
+  static constexpr auto candidates = joined(
+      by_pixels_dx,
+      std::to_array<ConvCandidate>({
+          {"product", is_one_pixel, pixel_product_seconds, prepare_conv_transpose_product},
+          {"direct", [](const Operation&, const ConvShape&) { return true; }, transpose_seconds, prepare_conv_transpose_direct},
+      }));
+  return prepare_one_of<ConvShape>(candidates, operation, mirrored_conv_shape(operation));
 }
 
 }  // namespace sheaf

@@ -6,9 +6,9 @@
 
 namespace sheaf {
 
-/// Whether it spreads out a single pixel to the kernel's size, as the first layer of an image generator does.
-bool is_one_pixel(const ConvShape& mirror);
-/// One matrix product, if is_one_pixel(): oneDNN's deconvolution takes 40 times as long.
+/// Whether it spreads out a single pixel to just the kernel's size, as the first layer of an image generator does.
+bool is_one_pixel(const Operation& operation, const ConvShape& mirror);
+/// One matrix product, if is_one_pixel(): oneDNN's deconvolution takes several times as long.
 Prepared prepare_conv_transpose_product(const Operation& operation, const ConvShape& mirror);
 
 /// oneDNN's deconvolution.

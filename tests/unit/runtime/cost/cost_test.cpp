@@ -174,7 +174,7 @@ TEST(Cost, NarrowOperandsHaveTheirOwnRates) {
 TEST(Cost, ConvolutionsHaveRatesByChannels) {
   DeviceDescription cpu;
   cpu.operations = {{Op::conv, 100}};
-  const auto share = [&](int64_t channels) { return channels_share(cpu, Op::conv, DType::float32, channels); };
+  const auto share = [&](int64_t channels) { return channels_share(cpu, Op::conv, DType::float32, channels, "direct"); };
   EXPECT_EQ(share(8), 1) << "not known";
   cpu.by_channels = {{Op::conv, {{8, 50}, {16, 90}, {64, 110}}}};
   EXPECT_DOUBLE_EQ(share(64), 1.1);
@@ -182,8 +182,21 @@ TEST(Cost, ConvolutionsHaveRatesByChannels) {
   EXPECT_DOUBLE_EQ(share(32), 1) << "half-way between 16 and 64";
   EXPECT_DOUBLE_EQ(share(512), 1.1) << "as the nearest";
   EXPECT_DOUBLE_EQ(share(3), .5);
-  EXPECT_EQ(channels_share(cpu, Op::linear, DType::float32, 8), 1);
-  EXPECT_EQ(channels_share(cpu, Op::conv, DType::bfloat16, 8), 1);
+  EXPECT_EQ(channels_share(cpu, Op::linear, DType::float32, 8, ""), 1);
+  EXPECT_EQ(channels_share(cpu, Op::conv, DType::bfloat16, 8, ""), 1);
+}
+
+TEST(Cost, ImplementationsThatFastNumericsAllowHaveTheirOwn) {
+  DeviceDescription cpu;
+  cpu.operations = {{Op::conv, 100}};
+  cpu.by_channels = {{Op::conv, {{8, 50}}}};
+  cpu.fast_by_channels = {{Op::conv, {{"winograd", {{8, 200}}}}}};
+  cpu.bf16_fast_by_channels = {{Op::conv, {{"winograd", {{8, 300}}}}}};
+  const auto share = [&](DType dtype, const char* candidate) { return channels_share(cpu, Op::conv, dtype, 8, candidate); };
+  EXPECT_DOUBLE_EQ(share(DType::float32, "winograd"), 2);
+  EXPECT_DOUBLE_EQ(share(DType::float32, "direct"), .5);
+  EXPECT_DOUBLE_EQ(share(DType::bfloat16, "winograd"), 3);
+  EXPECT_EQ(channels_share(cpu, Op::conv_backward_data, DType::float32, 8, "winograd"), 1);
 }
 
 TEST(Cost, ChannelsOfConvolutions) {

@@ -40,11 +40,15 @@ TEST_F(Description, ReadsWhatItWrites) {
   cpu_of(written).bf16_operations = {{Op::conv, 3e11}};
   cpu_of(written).by_channels = {{Op::conv, {{8, 4e10}, {64, 1e11}}}};
   cpu_of(written).bf16_by_channels = {{Op::conv_backward_data, {{1, 1e10}}}};
+  cpu_of(written).fast_by_channels = {{Op::conv, {{"pixels_split", {{64, 2e11}}}, {"winograd", {{8, 4e10}, {64, 3e11}}}}}};
+  cpu_of(written).bf16_fast_by_channels = {{Op::conv, {{"winograd", {{64, 6e11}}}}}};
   auto devices = read(devices_text(written));
   ASSERT_TRUE(devices) << to_string(devices.error());
   EXPECT_EQ(devices_text(*devices), devices_text(written));
   EXPECT_EQ(cpu_of(*devices).by_channels, cpu_of(written).by_channels);
   EXPECT_EQ(cpu_of(*devices).bf16_by_channels, cpu_of(written).bf16_by_channels);
+  EXPECT_EQ(cpu_of(*devices).fast_by_channels, cpu_of(written).fast_by_channels);
+  EXPECT_EQ(cpu_of(*devices).bf16_fast_by_channels, cpu_of(written).bf16_fast_by_channels);
   EXPECT_EQ(cpu_of(*devices).operations, cpu_of(written).operations);
   EXPECT_EQ(cpu_of(*devices).bf16_operations, cpu_of(written).bf16_operations);
   EXPECT_EQ(devices->source, file_);
@@ -114,6 +118,12 @@ TEST_F(Description, RefusesWhatItCannotMean) {
   EXPECT_THAT(by_channels("[[8, 1e9], [8, 2e9]]"), HasSubstr("must have more channels"));
   EXPECT_THAT(by_channels("[[0, 1e9]]"), HasSubstr("cpu.by_channels.conv[0][0]"));
   EXPECT_THAT(by_channels("[[8, -1]]"), HasSubstr("cpu.by_channels.conv[0][1]"));
+  EXPECT_THAT(by_channels("[]"), HasSubstr("must have a pair"));
+  const auto fast = [&](const std::string& rates) {
+    return refused(R"({"sheaf_devices": "1.0", "cpu": {"fast_by_channels": {"conv": )" + rates + "}}}");
+  };
+  EXPECT_THAT(fast("[[8, 1e9]]"), HasSubstr("cpu.fast_by_channels.conv"));
+  EXPECT_THAT(fast(R"({"winograd": [[8, 0]]})"), HasSubstr("cpu.fast_by_channels.conv.winograd[0][1]"));
   EXPECT_FALSE(read_devices(file_ + ".gone"));
 }
 

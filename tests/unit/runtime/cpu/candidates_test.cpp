@@ -31,19 +31,20 @@ ConvCase draw_dense_conv(Draw& draw) {
   return s;
 }
 
-/// A transposed convolution with a stride of 1 or 2.
-StepCase draw_transposed(Draw& draw) {
-  const int64_t kernel = draw.number(3, 4), stride = draw.number(1, 2), padding = draw.number(0, 1),
-                extra = draw.number(0, stride - 1);
-  const Dims x = {draw.number(2, 5), draw.one_of<int64_t>({16, 32, 40, 64}), draw.number(3, 6), draw.number(3, 6)},
+/// A transposed convolution with a stride of 1 or 2; of one `pixel`: which may become more pixels than the kernel has.
+StepCase draw_transposed(Draw& draw, bool pixel) {
+  const int64_t kernel = draw.number(3, 4), stride = draw.number(1, 2), padding = pixel ? 0 : draw.number(0, 1),
+                extra = draw.number(0, stride - 1), dilation = pixel ? draw.number(1, 2) : 1;
+  const Dims x = {draw.number(2, 5), draw.one_of<int64_t>({16, 32, 40, 64}), pixel ? 1 : draw.number(3, 6),
+                  pixel ? 1 : draw.number(3, 6)},
              weight = {x[1], draw.one_of<int64_t>({3, 16, 32, 48}), kernel, kernel};
-  const auto size = [&](int64_t of) { return (of - 1) * stride + kernel - 2 * padding + extra; };
+  const auto size = [&](int64_t of) { return (of - 1) * stride + dilation * (kernel - 1) + 1 - 2 * padding + extra; };
   StepCase step{Op::conv_transpose,
                 {{"x", draw.tensor(x)}, {"weight", draw.tensor(weight, 0.1), draw.chance(50)}},
                 {{"stride", {stride, stride}},
                  {"padding", {padding, padding}},
                  {"output_padding", {extra, extra}},
-                 {"dilation", {1, 1}},
+                 {"dilation", {dilation, dilation}},
                  {"groups", 1}},
                 {{x[0], weight[1], size(x[2]), size(x[3])}}};
   if (draw.chance(50)) step.operands.push_back({"bias", draw.tensor({weight[1]}), true});
@@ -102,7 +103,7 @@ TEST_P(Candidates, each_agrees_with_loops_and_keeps_its_bits) {
   for (uint32_t seed = 1; seed <= 24; ++seed) {
     Draw draw(seed), other(100 + seed);
     std::vector<StepCase> steps = draw_steps(draw);
-    steps.push_back(draw_transposed(other));
+    for (const bool pixel : {false, true}) steps.push_back(draw_transposed(other, pixel));
     for (StepCase& step : steps) {
       step.fast = draw.chance(70);
       step.bf16 = bf16;
@@ -132,7 +133,7 @@ TEST_P(Candidates, each_agrees_with_loops_and_keeps_its_bits) {
     std::set<std::string> all = {"direct"};
     if (has_avx2()) all.insert("winograd");
     if (has_avx2()) all.insert("pixels");
-    if (op != Op::conv_transpose) all.insert("pointwise");
+    all.insert(op == Op::conv_transpose ? "product" : "pointwise");
     if (has_avx512() && op != Op::conv_transpose) all.insert("blocks");
     if (has_amx() && !bf16) all.insert("pixels_split");
     if (has_amx() && !bf16 && op != Op::conv_backward_weight) all.insert("winograd_split");  // dweight wants more images

@@ -12,6 +12,7 @@ DeviceDescription described(double rate) {
   device.seconds_per_wait = 1 / rate;
   device.operations = {{Op::conv, rate - 1}};
   device.by_channels = {{Op::conv, {{8, rate / 2}, {64, 2 * rate}}}};
+  device.bf16_fast_by_channels = {{Op::conv, {{"winograd", {{8, 3 * rate}}}}}};
   return device;
 }
 
@@ -30,6 +31,7 @@ TEST(MedianRates, EachFigureHasItsOwnMiddlePass) {
   EXPECT_EQ(joined.seconds_per_wait, 1.0 / 40);
   EXPECT_EQ(joined.operations.at(Op::conv), 19);
   EXPECT_EQ(joined.by_channels, described(40).by_channels);
+  EXPECT_EQ(joined.bf16_fast_by_channels, described(40).bf16_fast_by_channels);
 }
 
 }  // namespace
