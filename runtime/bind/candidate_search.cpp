@@ -183,11 +183,15 @@ class CandidateSearch {
     std::set<std::string> kinds = {""};
     for (const Open& open : open_)
       for (const auto& candidate : open.candidates) kinds.insert(candidate.name);
-    for (const std::string& kind : kinds) SHEAF_TRY(consider(fastest(kind)));
+    for (const std::string& kind : kinds) {
+      if (over(1) && !kind.empty()) return {};  // everybody's fastest is worth a look even so
+      SHEAF_TRY(consider(fastest(kind)));
+    }
     for (int sweep = 0; sweep < (full_ ? 3 : 1); ++sweep) {
       const double before = best_seconds_;
       for (const Open& open : open_) {
         for (const auto& candidate : open.candidates) {
+          if (over(1)) return {};
           if (!measured(open, candidate.name) || candidate.name == best_.taken[open.key]) continue;
           if (*times_.known(open.key, candidate.name) > kHopeless / 2 * time_of_best(open)) continue;
           Assignment other = best_;
@@ -205,9 +209,9 @@ class CandidateSearch {
     return seconds ? *seconds : 1e30;
   }
 
-  /// Takes it if the program is faster with it; without a look if time is up, since to plan takes time too, or if it was looked at before.
+  /// Takes it if the program is faster with it; it is planned only once, since that takes time too.
   Result<void> consider(const Assignment& assignment) {
-    if (over(1) || !considered_.insert(assignment.taken).second) return {};
+    if (!considered_.insert(assignment.taken).second) return {};
     SHEAF_ASSIGN(const auto program, planned(assignment));
     SHEAF_ASSIGN(const double seconds, seconds_of(program));
     if (seconds > best_seconds_ * (1 - (1 - kGain) / double(std::max<size_t>(1, open_.size())))) return {};

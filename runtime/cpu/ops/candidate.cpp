@@ -3,6 +3,7 @@
 #include "runtime/ops/traits.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace sheaf {
 namespace {
@@ -28,6 +29,22 @@ std::string key_of(const Operation& operation) {
 }
 
 }  // namespace
+
+std::string alternatives(const Operation& operation, const Selection& selection) {
+  if (!operation.request.explain) return "";
+  if (selection.candidates.size() < 2) return "; no other implementation fits";
+  const double taken = selection.candidates[selection.taken].seconds;
+  std::string others;
+  for (size_t i = 0; i < selection.candidates.size(); ++i) {
+    const auto& [name, seconds] = selection.candidates[i];
+    if (seconds < taken) return "";
+    if (i == selection.taken) continue;
+    char ratio[32];
+    std::snprintf(ratio, sizeof ratio, " %.2f", seconds / taken);
+    others += (others.empty() ? "" : ", ") + name + ratio;
+  }
+  return "; times as long by the cost model: " + others;
+}
 
 void take_candidate(const Operation& operation, Selection& selection) {
   selection.key = key_of(operation);

@@ -23,6 +23,9 @@ struct Candidate {
 /// time by the cost model, the first of equals.
 void take_candidate(const Operation& operation, Selection& selection);
 
+/// For explain: how much longer the others take by the cost model, or that none fits; "" unless the request asks for it and the model chose.
+std::string alternatives(const Operation& operation, const Selection& selection);
+
 /// The operation by one of `candidates`, at least one of which fits. Depends only on the request and the CPU's instructions.
 template <typename Shape>
 Prepared prepare_one_of(std::span<const Candidate<Shape>> candidates, const Operation& operation, const Shape& shape) {
@@ -36,6 +39,7 @@ Prepared prepare_one_of(std::span<const Candidate<Shape>> candidates, const Oper
   require(!fitting.empty(), "no implementation takes these sizes");
   take_candidate(operation, selection);
   Prepared prepared = fitting[selection.taken]->prepare(operation, shape);
+  prepared.reason += alternatives(operation, selection);
   prepared.selection = std::make_shared<const Selection>(std::move(selection));
   return prepared;
 }

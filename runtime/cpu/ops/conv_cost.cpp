@@ -53,6 +53,7 @@
 
 #include "runtime/machine/isa.h"
 #include "runtime/cpu/ops/conv_cost_pixels.h"
+#include "runtime/cpu/ops/conv_winograd.h"
 #include "runtime/cpu/ops/pixel_layout.h"
 
 namespace sheaf {
@@ -90,8 +91,9 @@ double leave_pixels_seconds(const Operation& operation, const Work& work, ConvRe
 /// Gradients by weight that oneDNN computes channel by channel, as a product of matrices each; its own code is for kernels three wide.
 constexpr double kChannelShare = .008, kThreeShare = .25;
 
-/// Of f32, y on a Xeon with AMX, whose brgconv suffers more from short rows. With one image either layout takes as long as it takes to
-/// fetch the weight, so neither gains by them.
+/// Of f32, y on a Xeon with AMX, whose brgconv suffers more from short rows. (f32 needs no tile: AMX tells the CPU that was measured; for
+/// Xeons without it the shares of other CPUs stand.) With one image either layout takes as long as it takes to fetch the weight, so neither
+/// gains by them.
 double xeon_share(const Work& work, bool brgconv) {
   const bool rows = brgconv || work.images == 1;
   if (rows && work.strided) return work.width <= 4 ? .35 : work.width <= 7 ? .75 : .8;
@@ -216,10 +218,10 @@ double pixels_seconds(const Operation& operation, const ConvShape& g, ConvResult
 
 double winograd_seconds(const Operation& operation, const ConvShape& g, ConvResult result, Operands operands) {
   const Work work(operation, g);
-  // A few bf16 images in inference are in oneDNN's layout, in blocks.
-  const bool last = work.fixed && work.images < least_pixel_images;
-  const double layout = last ? (work.bf16 ? 2 * reorder_seconds(operation, work, work.elements_x + work.elements_y) : 0)
-                             : enter_pixels_seconds(operation, work, result);
+  // With channels last, bf16's neighbours are oneDNN's convolutions in blocks.
+  const double layout = winograd_channels_last(operation, g)
+                            ? (work.bf16 ? 2 * reorder_seconds(operation, work, work.elements_x + work.elements_y) : 0)
+                            : enter_pixels_seconds(operation, work, result);
   return winograd_alone(work, g, result, operands) + other_pass(operation, g, work, result, true) + layout;
 }
 

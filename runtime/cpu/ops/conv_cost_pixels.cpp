@@ -24,14 +24,14 @@ constexpr double kSplitSeconds = .12e-9;  ///< to split an activation in the cor
 
 /// Gradients by weight of few images are short along their depth.
 double images_share(const Work& work) {
-  const double images = std::min(1.0, double(work.images) / least_pixel_images);
+  const double images = std::min(1.0, double(work.images) / many_images);
   return images * images;
 }
 
 /// For y or dx, each tap's matrix comes from the caches again for every pixel, and few images have few products of it. The shares are of
-/// `least_pixel_images` and more.
+/// `many_images` and more.
 double weight_seconds(const Work& work) {
-  const double seldom = 1.0 / double(work.images) - 1.0 / least_pixel_images;
+  const double seldom = 1.0 / double(work.images) - 1.0 / many_images;
   return std::max(0.0, seldom) * work.met / 2 * (work.bf16 ? 2 : 4) / kCacheRate;
 }
 

@@ -26,7 +26,7 @@ namespace sheaf {
 // An activation (forward) can only be a ReLU, with any slope below zero: pixels_fit() in pixel_operation.h. `operands`: split only if
 // split_fits().
 Prepared prepare_conv_pixels(const Operation& operation, const ConvShape& shape, Operands operands);
-/// Of conv_backward_data, or of conv_transpose and its mirror (conv_transpose.h).
+/// Of conv_backward_data, or of conv_transpose and its mirror (mirrored_conv_shape()).
 Prepared prepare_conv_backward_data_pixels(const Operation& operation, const ConvShape& shape, Operands operands);
 Prepared prepare_conv_backward_weight_pixels(const Operation& operation, const ConvShape& shape, Operands operands);
 

@@ -96,11 +96,6 @@ int64_t rows_of_block(const DnnlDims& source, const DnnlDims& target, int64_t th
   return std::clamp(all / threads, least, wanted);
 }
 
-/// In inference of few images, whose neighbours are no products over the batch but oneDNN's convolutions.
-bool channels_last(const Operation& operation, const ConvShape& g) {
-  return operation.constant("weight") && g.x[0] < least_pixel_images;
-}
-
 Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool gradient, Operands operands) {
   const DnnlDims &source = gradient ? g.y : g.x, &target = gradient ? g.x : g.y;
   const auto type = operation.data_type();
@@ -108,7 +103,7 @@ Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool g
   const auto flank = [&](size_t axis) { return gradient ? kernel_size - 1 - g.padding_begin[axis] : g.padding_begin[axis]; };
   Prepared prepared = operation.prepared();
   const char* role = source_role(operation, gradient ? ConvResult::dx : ConvResult::y);
-  const bool last = channels_last(operation, g);
+  const bool last = winograd_channels_last(operation, g);
   const DnnlDesc source_desc = last ? channels_last_desc(source, type) : pixels_desc(source, type),
                  target_desc = last ? channels_last_desc(target, type) : pixels_desc(target, type);
   prepared.inputs[size_t(operation.find(role))] = activation_tensor(source, source_desc);
@@ -153,6 +148,10 @@ Prepared prepare_winograd(const Operation& operation, const ConvShape& g, bool g
 
 const char* winograd_reason() {
   return "Winograd, which --numerics fast allows: a quarter of the multiplications, for images pixel by pixel";
+}
+
+bool winograd_channels_last(const Operation& operation, const ConvShape& g) {
+  return operation.constant("weight") && g.x[0] < many_images;
 }
 
 bool winograd_fits(const Operation& operation, const ConvShape& g) {

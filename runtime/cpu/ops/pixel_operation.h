@@ -7,8 +7,9 @@
 
 namespace sheaf {
 
-/// Products over the batch need at least this many images.
-constexpr int64_t least_pixel_images = 32;
+/// From this many images on products over the batch reach their rate, and activations in inference tend to be stored for them; with fewer
+/// the cost model charges more, and Winograd in inference takes them in the layout of oneDNN's convolutions.
+constexpr int64_t many_images = 32;
 
 /// What products multiply: values as they are stored, or those of f32 split into two parts of bf16.
 enum class Operands { whole, split };

@@ -135,6 +135,7 @@ TEST_P(Candidates, each_agrees_with_loops_and_keeps_its_bits) {
     if (has_avx2()) all.insert("pixels");
     all.insert(op == Op::conv_transpose ? "product" : "pointwise");
     if (has_avx512() && op != Op::conv_transpose) all.insert("blocks");
+    if (has_avx512() && op == Op::conv && !bf16) all.insert("last");
     if (has_amx() && !bf16) all.insert("pixels_split");
     if (has_amx() && !bf16 && op != Op::conv_backward_weight) all.insert("winograd_split");  // dweight wants more images
     EXPECT_THAT(taken[op], testing::IsSupersetOf(all)) << to_string(op) << ": some candidate was never tried";

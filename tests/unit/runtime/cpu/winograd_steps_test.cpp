@@ -149,7 +149,7 @@ void check(const Pass& pass) {
     if (i == 0 && (split || (bf16 && !forward))) {
       // Operands are rounded once they are transformed, to bf16: 1% of the result, several in a few places; to two parts: 2⁻⁸ of that.
       const Errors errors = errors_of(actual, expected[i]);
-      if (split) EXPECT_LE(errors.usual, split ? 0.02 / 256 : 0.02);
+      EXPECT_LE(errors.usual, split ? 0.02 / 256 : 0.02);
       EXPECT_LE(errors.largest, split ? 0.12 / 256 : 0.12);
     } else EXPECT_LE(relative_error(actual, expected[i]), 1e-4 + (bf16 && forward ? result_rounding : 0)) << "output " << i;
     for (const float value : run->outputs[i].data) ASSERT_TRUE(std::isfinite(value)) << "output " << i;
