@@ -32,7 +32,7 @@ std::string key_of(const Operation& operation) {
 
 std::string alternatives(const Operation& operation, const Selection& selection) {
   if (!operation.request.explain) return "";
-  if (selection.candidates.size() < 2) return "; no other implementation fits";
+  if (selection.candidates.size() < 2) return "; no other candidate fits";
   const double taken = selection.candidates[selection.taken].seconds;
   std::string others;
   for (size_t i = 0; i < selection.candidates.size(); ++i) {
@@ -40,10 +40,10 @@ std::string alternatives(const Operation& operation, const Selection& selection)
     if (seconds < taken) return "";
     if (i == selection.taken) continue;
     char ratio[32];
-    std::snprintf(ratio, sizeof ratio, " %.2f", seconds / taken);
+    std::snprintf(ratio, sizeof ratio, " %.2f ×", seconds / taken);
     others += (others.empty() ? "" : ", ") + name + ratio;
   }
-  return "; times as long by the cost model: " + others;
+  return "; by the cost model other candidates take longer: " + others;
 }
 
 void take_candidate(const Operation& operation, Selection& selection) {
