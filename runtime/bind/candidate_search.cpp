@@ -179,7 +179,7 @@ class CandidateSearch {
   Result<void> choose() {
     SHEAF_ASSIGN(const auto model, planned(best_));
     SHEAF_ASSIGN(best_seconds_, seconds_of(model));
-    considered_.insert(best_.taken);
+    considered_.insert(signature(best_));
     std::set<std::string> kinds = {""};
     for (const Open& open : open_)
       for (const auto& candidate : open.candidates) kinds.insert(candidate.name);
@@ -209,9 +209,21 @@ class CandidateSearch {
     return seconds ? *seconds : 1e30;
   }
 
+  /// A character for each operation's candidate.
+  std::string signature(const Assignment& assignment) const {
+    std::string text;
+    for (const Open& open : open_) {
+      const std::string& taken = assignment.taken.at(open.key);
+      const auto at = std::find_if(open.candidates.begin(), open.candidates.end(),
+                                   [&](const auto& candidate) { return candidate.name == taken; });
+      text += static_cast<char>(at - open.candidates.begin());
+    }
+    return text;
+  }
+
   /// Takes it if the program is faster with it; it is planned only once, since that takes time too.
   Result<void> consider(const Assignment& assignment) {
-    if (!considered_.insert(assignment.taken).second) return {};
+    if (!considered_.insert(signature(assignment)).second) return {};
     SHEAF_ASSIGN(const auto program, planned(assignment));
     SHEAF_ASSIGN(const double seconds, seconds_of(program));
     if (seconds > best_seconds_ * (1 - (1 - kGain) / double(std::max<size_t>(1, open_.size())))) return {};
@@ -226,7 +238,7 @@ class CandidateSearch {
   CandidateTimes times_;
   std::vector<Open> open_;
   Assignment best_;
-  std::set<std::map<std::string, std::string, std::less<>>> considered_;
+  std::set<std::string> considered_;  ///< their signatures
   double best_seconds_ = 0;
   Clock::time_point begin_ = Clock::now();
 };

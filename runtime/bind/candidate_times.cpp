@@ -145,8 +145,7 @@ Result<void> CandidateTimes::measure(std::span<const Planned> abreast, int turns
   const DeviceInfo& info = devices_.device(lane).info();
   SHEAF_ASSIGN(Trial * trial, trial_of(lane));
   const bool alone = info.uses_host_cores && !info.asynchronous && devices_.threads(lane) == 1;
-  constexpr double kLong =
-      5e-3;  // where code is fetched by the host: a GPU may load a kernel for as long when it is first launched
+  constexpr double kLong = 5e-3;  // on CPUs only: a GPU may take as long to load a kernel at its first launch
   int timed = 0;
   for (bool first = true; timed == 0 || (timed < turns && !over()); first = false) {
     double least = trial->queue->times_work() ? 0 : 1e30;

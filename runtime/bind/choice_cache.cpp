@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <thread>
 
+#include <fcntl.h>
 #include <sys/file.h>
 
 namespace sheaf {
@@ -25,6 +26,10 @@ using KnownChoices = std::map<std::string, KnownChoice, std::less<>>;
 /// Everything a measurement depends on except the operation.
 std::string machine_of(const DeviceInfo& cpu) {
   return name_and_version() + ", " + cpu.library + ", " + cpu.model + ", " + cpu.isa;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 Result<KnownChoices> parse(const std::string& text, const std::string& machine) {
@@ -45,6 +50,7 @@ Result<KnownChoices> parse(const std::string& text, const std::string& machine) 
       if (!name.is_string()) return damaged;
       choice.candidates.push_back(name.get<std::string>());
     }
+    if (!contains(choice.candidates, choice.candidate)) return damaged;
     if (entry.contains("seconds")) {
       if (!entry["seconds"].is_object()) return damaged;
       for (const auto& [name, seconds] : entry["seconds"].items()) {
@@ -74,23 +80,28 @@ std::string text_of(const KnownChoices& known, const std::string& machine) {
   return Json{{"version", kCacheVersion}, {"machine", machine}, {"operations", operations}}.dump(1) + "\n";
 }
 
-/// Held while one process reads the file and writes it again. File systems without locks (some network ones) get none.
-Result<void> lock(const Folder& folder) {
+/// Held while one process reads `file` and writes it again: a lock of a file beside it, which is replaced by writing. File systems without
+/// locks (some network ones) get none.
+Result<Descriptor> locked(const std::string& file) {
   using namespace std::chrono_literals;
-  for (const auto end = std::chrono::steady_clock::now() + 2s; ::flock(folder.descriptor(), LOCK_EX | LOCK_NB) != 0;) {
+  const std::string name = file + ".lock";
+  Descriptor descriptor(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!descriptor.open()) return Error({name, 0, 0}, std::string("can't be made: ") + std::strerror(errno));
+  for (const auto end = std::chrono::steady_clock::now() + 2s; ::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0;) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) break;
-    if (std::chrono::steady_clock::now() > end) return Error({folder.path(), 0, 0}, "another process holds it locked");
+    if (std::chrono::steady_clock::now() > end) return Error({name, 0, 0}, "another process holds it locked");
     std::this_thread::sleep_for(1ms);
   }
-  return {};
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return descriptor;
 }
 
 }  // namespace
+
+bool KnownChoice::serves(const std::vector<std::string>& names) const {
+  return contains(names, candidate) &&
+         std::all_of(names.begin(), names.end(), [&](const std::string& name) { return contains(candidates, name); });
+}
 
 ChoiceCache ChoiceCache::open(const DeviceInfo& cpu, const std::string& folder) {
   ChoiceCache cache;
@@ -112,13 +123,9 @@ ChoiceCache ChoiceCache::open(const DeviceInfo& cpu, const std::string& folder) 
 const KnownChoice* ChoiceCache::find(const Selection& selection) const {
   const auto found = known_.find(selection.key);
   if (found == known_.end()) return nullptr;
-  const KnownChoice& known = found->second;
-  bool there = false;
-  for (const auto& candidate : selection.candidates) {
-    if (!contains(known.candidates, candidate.name)) return nullptr;
-    there = there || candidate.name == known.candidate;
-  }
-  return there ? &known : nullptr;
+  std::vector<std::string> names;
+  for (const auto& candidate : selection.candidates) names.push_back(candidate.name);
+  return found->second.serves(names) ? &found->second : nullptr;
 }
 
 std::string_view ChoiceCache::candidate(std::string_view key) const {
@@ -136,16 +143,16 @@ Result<void> ChoiceCache::save(bool replace) {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) return Error({folder_, 0, 0}, "can't be made: " + error.message());
-  SHEAF_ASSIGN(const Folder folder, Folder::open(folder_));
-  SHEAF_TRY(lock(folder));
+  SHEAF_ASSIGN(const Descriptor lock, locked(file_));
   if (const auto others = read(file_, machine_)) {
     for (const auto& [key, theirs] : *others) {
-      const bool ours = put_.contains(key) && (replace || known_.at(key).candidates != theirs.candidates);
+      const bool ours = put_.contains(key) && (replace || !theirs.serves(known_.at(key).candidates));
       if (!ours) known_[key] = theirs;
     }
   }
+  SHEAF_TRY(write_file_atomically(file_, text_of(known_, machine_)));
   put_.clear();
-  return write_file_atomically(file_, text_of(known_, machine_));
+  return {};
 }
 
 }  // namespace sheaf

@@ -17,6 +17,8 @@ struct KnownChoice {
   std::map<std::string, double> seconds;  ///< by candidate, as measured; empty: time ran out before
   std::string model;                      ///< the cost model's choice
   std::vector<std::string> candidates;    ///< what there was to choose from
+  /// Whether it is a choice among `names`: they were all weighed, and the chosen one is one of them.
+  bool serves(const std::vector<std::string>& names) const;
 };
 
 /// One machine's choices. Several processes may use one file: the first entry for an operation stays.
@@ -30,12 +32,11 @@ class ChoiceCache final : public Choices {
   const std::string& problem() const { return problem_; }
 
   std::string_view candidate(std::string_view key) const override;
-  /// Null: unknown. So is a choice that was made without some of `selection`'s candidates, or fell on none of them: another build of
-  /// the same version made it.
+  /// Null: unknown, or known but not a choice among `selection`'s candidates: another build of the same version made it.
   const KnownChoice* find(const Selection& selection) const;
   void put(const std::string& key, KnownChoice known);
-  /// Writes what was put beside what others have written meanwhile, which then becomes known here. Where both chose among the same
-  /// candidates, theirs stays; `replace`: what was put. Errors: the file can't be written, or others write it all the time.
+  /// Writes what was put beside what others have written meanwhile, which then becomes known here. Where theirs is a choice among the
+  /// same candidates, it stays; `replace`: what was put. Errors: the file can't be written, or another process holds it locked for two seconds.
   Result<void> save(bool replace);
 
  private:

@@ -36,7 +36,8 @@ void add_reasons(const ChoiceCache& cache, BoundProgram& program) {
     if (!known) continue;
     std::string& reason = instance.call()->reason;
     if (known->seconds.empty()) {
-      reason += "; kept as it was first chosen on this machine, when there was no time to measure it (--tune full does)";
+      reason +=
+          "; kept as it was first chosen on this machine, without comparing measurements (--tune full measures all candidates)";
       continue;
     }
     reason += "; measured on this machine, ";

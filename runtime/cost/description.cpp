@@ -1,136 +1,13 @@
 #include "runtime/cost/description.h"
 
-#include "runtime/base/file.h"
-#include "runtime/base/printable.h"
 #include "runtime/cost/interpolation.h"
 #include "runtime/device/backend.h"
-#include "runtime/plan/json_node.h"
-#include "runtime/plan/json_text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 namespace sheaf {
 namespace {
-
-constexpr uint64_t kLargestFile = 1 << 20;
-/// The figures of a description under their names in the file.
-template <typename Description, typename Use>
-void for_each_figure(Description& device, const Use& use) {
-  use("flops_per_second", device.flops_per_second);
-  use("bf16_flops_per_second", device.bf16_flops_per_second);
-  use("bytes_per_second", device.bytes_per_second);
-  use("core_bytes_per_second", device.core_bytes_per_second);
-  use("cache_bytes", device.cache_bytes);
-  use("cache_bytes_per_second", device.cache_bytes_per_second);
-  use("seconds_per_operation", device.seconds_per_operation);
-  use("seconds_per_wait", device.seconds_per_wait);
-  use("copy_bytes_per_second", device.copy_bytes_per_second);
-  use("memory_bytes", device.memory_bytes);
-}
-
-double positive(const JsonNode& node) {
-  const double value = node.json().is_number() ? node.json().get<double>() : 0;
-  if (!(value > 0) || !std::isfinite(value)) node.fail("must be a positive number");
-  return value;
-}
-
-/// `node`'s object `name`, whose keys are operations: use(operation, the object, key).
-template <typename Use>
-void for_each_operation(const JsonNode& node, const char* name, const Use& use) {
-  const JsonNode given = node.field(name);
-  if (!given.json().is_object()) return given.fail("must be an object");
-  for (const auto& item : given.json().items()) {
-    const auto op = op_from_name(item.key());
-    if (!op) return given.fail("unknown operation " + in_quotes(item.key()));
-    use(*op, given.field(item.key().c_str()));
-  }
-}
-
-/// Rates by operation, in place of those that were guessed.
-void read_operations(const JsonNode& node, const char* name, std::map<Op, double>& operations) {
-  if (!node.has(name)) return;
-  operations.clear();
-  for_each_operation(node, name, [&](Op op, const JsonNode& rate) { operations[op] = positive(rate); });
-}
-
-ChannelRates channel_rates(const JsonNode& list) {
-  ChannelRates rates;
-  const size_t size = list.size();
-  if (size == 0 && !list.failed()) list.fail("must have a pair of a number of channels and a rate");
-  for (size_t i = 0; i < size && !list.failed(); ++i) {
-    const JsonNode pair = list.element(i);
-    if (pair.size() != 2) pair.fail("must be a number of channels and a rate");
-    if (list.failed()) break;
-    const int64_t channels = pair.element(0).integer(1, int64_t{1} << 20);
-    if (!rates.empty() && channels <= rates.back().first) pair.fail("must have more channels than the pair before it");
-    rates.emplace_back(channels, positive(pair.element(1)));
-  }
-  return rates;
-}
-
-void read_channels(const JsonNode& node, const char* name, std::map<Op, ChannelRates>& rates) {
-  if (!node.has(name)) return;
-  rates.clear();
-  for_each_operation(node, name, [&](Op op, const JsonNode& list) { rates[op] = channel_rates(list); });
-}
-
-void read_candidates(const JsonNode& node, const char* name, std::map<Op, CandidateRates>& rates) {
-  if (!node.has(name)) return;
-  rates.clear();
-  for_each_operation(node, name, [&](Op op, const JsonNode& candidates) {
-    if (!candidates.json().is_object()) return candidates.fail("must be an object");
-    for (const auto& item : candidates.json().items())
-      rates[op][item.key()] = channel_rates(candidates.field(item.key().c_str()));
-  });
-}
-
-void read_device(const JsonNode& node, DeviceDescription& device) {
-  node.only({"model", "cores", "flops_per_second", "bf16_flops_per_second", "bytes_per_second", "core_bytes_per_second",
-             "cache_bytes", "cache_bytes_per_second", "seconds_per_operation", "seconds_per_wait", "copy_bytes_per_second",
-             "memory_bytes", "operations", "bf16_operations", "by_channels", "bf16_by_channels", "fast_by_channels",
-             "bf16_fast_by_channels"});
-  if (node.failed()) return;
-  device.known = true;
-  if (node.has("model")) device.model = node.field("model").text();
-  if (node.has("cores")) device.cores = static_cast<int>(node.field("cores").integer(1, 1 << 20));
-  const double guessed_ratio = device.flops_per_second > 0 ? device.bf16_flops_per_second / device.flops_per_second : 0;
-  for_each_figure(device, [&](const char* name, double& figure) {
-    if (node.has(name)) figure = positive(node.field(name));
-  });
-  if (!node.has("bf16_flops_per_second")) device.bf16_flops_per_second = device.flops_per_second * guessed_ratio;
-  read_operations(node, "operations", device.operations);
-  read_operations(node, "bf16_operations", device.bf16_operations);
-  read_channels(node, "by_channels", device.by_channels);
-  read_channels(node, "bf16_by_channels", device.bf16_by_channels);
-  read_candidates(node, "fast_by_channels", device.fast_by_channels);
-  read_candidates(node, "bf16_fast_by_channels", device.bf16_fast_by_channels);
-}
-
-template <typename Rates>
-Json json_of(const std::map<Op, Rates>& operations) {
-  std::map<std::string, Rates> by_name;  // which a file lists in alphabetical order
-  for (const auto& [op, rate] : operations) by_name[to_string(op)] = rate;
-  return by_name;
-}
-
-Json json_of(const DeviceDescription& device) {
-  Json json = {{"model", device.model}, {"cores", device.cores}};
-  for_each_figure(device, [&](const char* name, double figure) {
-    if (figure > 0) json[name] = figure;
-  });
-  const auto add = [&](const char* name, const auto& rates) {
-    if (!rates.empty()) json[name] = json_of(rates);
-  };
-  add("operations", device.operations);
-  add("bf16_operations", device.bf16_operations);
-  add("by_channels", device.by_channels);
-  add("bf16_by_channels", device.bf16_by_channels);
-  add("fast_by_channels", device.fast_by_channels);
-  add("bf16_fast_by_channels", device.bf16_fast_by_channels);
-  return json;
-}
 
 /// The arithmetic rate of `op` on operands of `dtype`, all cores.
 double rate_of(const DeviceDescription& device, Op op, DType dtype) {
@@ -182,32 +59,6 @@ std::string DeviceDescriptions::source_for(const std::vector<const DeviceInfo*>&
   std::string text = source;
   for (const std::string& model : models) text += "; the data sheet of an " + model + " (docs/estimate.md)";
   return text;
-}
-
-Result<DeviceDescriptions> read_devices(const std::string& file, const std::string& model) {
-  SHEAF_ASSIGN(auto text, read_file(file, kLargestFile));
-  SHEAF_ASSIGN(auto json, parse_ordered_json(file, text));
-  DeviceDescriptions devices = guessed_devices(model);
-  devices.source = file;
-  JsonReading reading{file, {}};
-  const JsonNode root(reading, json);
-  std::vector<std::string_view> fields = {"sheaf_devices"};
-  for (const DeviceBackend* backend : backends()) fields.push_back(backend->name);
-  root.only(fields);
-  if (!root.failed()) root.field("sheaf_devices").version("1.0");
-  for (const std::string& kind : backend_names()) {
-    if (!root.failed() && root.has(kind.c_str())) read_device(root.field(kind.c_str()), devices.kinds[kind]);
-  }
-  if (reading.error) return *reading.error;
-  return devices;
-}
-
-std::string devices_text(const DeviceDescriptions& devices) {
-  Json json = {{"sheaf_devices", "1.0"}};
-  for (const auto& [kind, device] : devices.kinds) {
-    if (device.known) json[kind] = json_of(device);
-  }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 namespace {

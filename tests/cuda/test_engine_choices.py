@@ -51,7 +51,7 @@ class EngineChoices(ProgramTest):
         return json.loads(self.path("counts").read_text())
 
     def choices(self):
-        files = [file for file in self.cache.iterdir() if file.is_file()]
+        files = list(self.cache.glob("*.json"))
         self.assertEqual(len(files), 1)
         return files[0]
 
@@ -113,6 +113,7 @@ class EngineChoices(ProgramTest):
         file.write_text(json.dumps(text))
         told, _ = self.explained("--tune", "quick")
         self.assertIn("cuDNN engine 70", told)
+        self.assertNotIn("eng99_k2=7", file.read_text(), "chosen anew")
         for damage in ("", "{", file.read_text()[:200]):
             file.write_text(damage)
             told, done = self.explained("--tune", "full", STAND_IN_CUDNN_DURATIONS=slow_but("eng70_k2=1"))

@@ -6,7 +6,7 @@
 namespace sheaf {
 
 struct BatchNorm {
-  DnnlDims dims;  ///< x's; [N, C] as [N, C, 1, 1]
+  DnnlDims dims;  ///< x's; [N, C] as [N, C, 1, 1], [N, C, L] as [N, C, 1, L]
   DnnlDims channels;
   float eps = 0;
   bool affine = false, relu = false;

@@ -43,7 +43,7 @@ std::string alternatives(const Operation& operation, const Selection& selection)
     std::snprintf(ratio, sizeof ratio, " %.2f ×", seconds / taken);
     others += (others.empty() ? "" : ", ") + name + ratio;
   }
-  return "; by the cost model other candidates take longer: " + others;
+  return "; other candidates by the cost model: " + others;
 }
 
 void take_candidate(const Operation& operation, Selection& selection) {

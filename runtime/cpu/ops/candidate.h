@@ -23,7 +23,7 @@ struct Candidate {
 /// time by the cost model, the first of equals.
 void take_candidate(const Operation& operation, Selection& selection);
 
-/// For explain: how much longer the others take by the cost model, or that none fits; "" unless the request asks for it and the model chose.
+/// For explain: the others' costs as multiples of the taken one's, or that none fits; "" unless the request asks for it and the model chose.
 std::string alternatives(const Operation& operation, const Selection& selection);
 
 /// The operation by one of `candidates`, at least one of which fits. Depends only on the request and the CPU's instructions.

@@ -91,7 +91,7 @@ double leave_pixels_seconds(const Operation& operation, const Work& work, ConvRe
 /// Gradients by weight that oneDNN computes channel by channel, as a product of matrices each; its own code is for kernels three wide.
 constexpr double kChannelShare = .008, kThreeShare = .25;
 
-/// Of f32, y on a Xeon with AMX, whose brgconv suffers more from short rows. (f32 needs no tile: AMX tells the CPU that was measured; for
+/// Of f32, y on a Xeon with AMX, whose brgconv suffers more from short rows. (f32 needs no tile: AMX merely identifies the CPU that these were measured on; for
 /// Xeons without it the shares of other CPUs stand.) With one image either layout takes as long as it takes to fetch the weight, so neither
 /// gains by them.
 double xeon_share(const Work& work, bool brgconv) {
@@ -185,7 +185,10 @@ double direct_seconds(const Operation& operation, const ConvShape& g, ConvResult
 
 double pixel_product_seconds(const Operation& operation, const ConvShape& mirror) {
   const Work work(operation, mirror);
-  return work.dense / .92 / (work.bf16 && has_amx() ? kMatrixRate : vector_rate(work.bf16)) / work.threads;
+  const double seconds = work.dense / .92 / (work.bf16 && has_amx() ? kMatrixRate : vector_rate(work.bf16)) / work.threads;
+  return mirror.x.size() == 4 ? seconds + other_pass(operation, mirror, work, ConvResult::dx, false) +
+                                    leave_pixels_seconds(operation, work, ConvResult::dx)
+                              : seconds;
 }
 
 double transpose_seconds(const Operation& operation, const ConvShape& mirror) {

@@ -1,5 +1,7 @@
 #include "runtime/cpu/ops/pixel_layout.h"
 
+#include "runtime/machine/isa.h"
+
 namespace sheaf {
 
 DnnlDesc pixels_desc(const DnnlDims& dims, dnnl::memory::data_type type) {
@@ -42,8 +44,22 @@ TensorSpec panels_tensor(const DnnlDims& weight, dnnl::memory::data_type type, b
   return dnnl_tensor(weight, desc, plain_desc(weight, type), "oihw");
 }
 
+DnnlDesc wide_desc(const DnnlDims& dims, dnnl::memory::data_type type) {
+  using tag = dnnl::memory::format_tag;
+  const bool image = dims.size() == 4;
+  if (dims[1] % (has_avx512() ? 16 : 8) != 0) return channels_last_desc(dims, type);
+  if (has_avx512()) return DnnlDesc(dims, type, image ? tag::nChw16c : tag::nCdhw16c);
+  return DnnlDesc(dims, type, image ? tag::nChw8c : tag::nCdhw8c);
+}
+
+bool in_blocks_of_4(const DnnlDesc& desc) {
+  const dnnl_blocking_desc_t& blocking = desc.data.format_desc.blocking;
+  return desc.data.format_kind == dnnl_blocked && blocking.inner_nblks == 1 && blocking.inner_blks[0] == 4;
+}
+
 DnnlDesc library_desc_at_hand(const TensorSpec& spec, const DnnlDesc& plain) {
   const DnnlDesc at_hand = desc_at_hand(spec, plain);
+  if (in_blocks_of_4(at_hand)) return wide_desc(plain.dims(), at_hand.data_type());
   if (spec.dims.size() != 4 || plain.dims() != spec.dims || !same_layout(at_hand, pixels_desc(spec.dims, at_hand.data_type())))
     return at_hand;
   return DnnlDesc(spec.dims, at_hand.data_type(), dnnl::memory::format_tag::nhwc);

@@ -18,7 +18,15 @@ TensorSpec taps_tensor(const DnnlDims& weight, dnnl::memory::data_type type = dn
 /// Missing channels of the last panel are zeros.
 TensorSpec panels_tensor(const DnnlDims& weight, dnnl::memory::data_type type, bool gradient, int64_t panel, int64_t pair);
 
-/// As desc_at_hand(), but nhwc for tensors stored pixel by pixel: oneDNN's pooling would fall back to its reference loops.
+/// Activations of 4 or 5 dims in blocks of as many channels as the CPU's registers hold, or, if those don't divide them, with channels last.
+DnnlDesc wide_desc(const DnnlDims& dims, dnnl::memory::data_type type);
+
+/// Whether activations are in blocks of 4 channels, which oneDNN's convolutions of 4 channels a group make: its batch norm and pooling have only
+/// their reference loops for those, which take 50 times as long.
+bool in_blocks_of_4(const DnnlDesc& desc);
+
+/// As desc_at_hand(), but another layout where oneDNN's pooling would fall back to its reference loops: nhwc for tensors stored pixel by pixel,
+/// wide_desc() for blocks of 4.
 DnnlDesc library_desc_at_hand(const TensorSpec& spec, const DnnlDesc& plain);
 
 }  // namespace sheaf

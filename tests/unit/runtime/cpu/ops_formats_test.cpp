@@ -1,6 +1,8 @@
 // Formats: those that operations ask for and give, and reorders between them.
 #include "runtime/cpu/dnnl/dnnl_format.h"
 #include "runtime/cpu/ops/ops.h"
+#include "runtime/cpu/ops/pixel_layout.h"
+#include "runtime/machine/isa.h"
 #include "runtime/plan/op_list.h"
 
 #include <gtest/gtest.h>
@@ -54,6 +56,16 @@ TEST(Formats, have_names_and_sizes) {
   EXPECT_EQ(activation({2, 20, 3, 3}, tag::nChw16c).format->name(), "nChw16c");
   EXPECT_EQ(activation({2, 20, 3, 3}, tag::nhwc).format->name(), "nhwc");
   EXPECT_EQ(activation({2, 20, 3, 3}, tag::nChw16c).bytes, 2u * 32 * 9 * 4) << "channels padded to 32";
+}
+
+TEST(Formats, pools_take_no_blocks_of_four_channels) {
+  const auto taken = [](const DnnlDims& dims, tag format) {
+    return library_desc_at_hand(activation(dims, format), plain_desc(dims));
+  };
+  EXPECT_EQ(taken({2, 32, 3, 3}, tag::nChw4c), DnnlDesc({2, 32, 3, 3}, f32, has_avx512() ? tag::nChw16c : tag::nChw8c));
+  EXPECT_EQ(taken({2, 20, 3, 3}, tag::nChw4c), DnnlDesc({2, 20, 3, 3}, f32, tag::nhwc));
+  for (const tag kept : {tag::nChw16c, tag::nChw8c, tag::nhwc, tag::nchw})
+    EXPECT_EQ(taken({2, 32, 3, 3}, kept), DnnlDesc({2, 32, 3, 3}, f32, kept));
 }
 
 TEST(Formats, reorders_go_there_and_back) {
