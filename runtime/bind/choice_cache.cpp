@@ -80,8 +80,8 @@ std::string text_of(const KnownChoices& known, const std::string& machine) {
   return Json{{"version", kCacheVersion}, {"machine", machine}, {"operations", operations}}.dump(1) + "\n";
 }
 
-/// Held while one process reads `file` and writes it again: a lock of a file beside it, which is replaced by writing. File systems without
-/// locks (some network ones) get none.
+/// Held while one process reads `file` and writes it again; of a file beside it, since writing replaces that one. File systems without locks
+/// (some network ones) get none.
 Result<Descriptor> locked(const std::string& file) {
   using namespace std::chrono_literals;
   const std::string name = file + ".lock";

@@ -102,7 +102,8 @@ LibraryOperation lstm_backward(const TensorSpec& kept) {
   const std::vector<TensorSpec> operands = lstm_operands();
   std::vector<TensorSpec> inputs = operands;
   std::vector<std::string> roles = kLstmRoles;
-  const TensorSpec sequence = operands[0], state = lstm_state();
+  const TensorSpec& sequence = operands[0];
+  const TensorSpec state = lstm_state();
   for (const auto& [role, tensor] :
        {std::pair("y", &sequence), {"h", &state}, {"c", &state}, {"workspace", &kept}, {"dy", &sequence}}) {
     roles.emplace_back(role);
