@@ -249,7 +249,7 @@ def test_tuning_measures_and_keeps_what_it_chose(tmp_path, monkeypatch):
     model = sheaf.Model(plan, seed=1)
     rows = numpy.ones((4, 16, 12, 12), "float32")
     tuned = model.bind("cpu:0", batch=4, tune="quick").run(rows)
-    kept = [json.loads(file.read_text()) for file in tmp_path.iterdir()]
+    kept = [json.loads(file.read_text()) for file in tmp_path.glob("*.json")]
     assert len(kept) == 1 and len(kept[0]["operations"]) == 1
     numpy.testing.assert_allclose(tuned, model.bind("cpu:0", batch=4).run(rows), rtol=1e-5, atol=1e-5)
 

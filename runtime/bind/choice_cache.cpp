@@ -9,11 +9,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <thread>
 
-#include <fcntl.h>
 #include <sys/file.h>
 
 namespace sheaf {
@@ -80,20 +78,18 @@ std::string text_of(const KnownChoices& known, const std::string& machine) {
   return Json{{"version", kCacheVersion}, {"machine", machine}, {"operations", operations}}.dump(1) + "\n";
 }
 
-/// Held while one process reads `file` and writes it again; of a file beside it, since writing replaces that one. File systems without locks
-/// (some network ones) get none.
-Result<Descriptor> locked(const std::string& file) {
+/// Held while one process reads the file and writes it again: of its folder, since writing replaces the file. File systems without locks (some
+/// network ones) get none.
+Result<Folder> locked(const std::string& path) {
   using namespace std::chrono_literals;
-  const std::string name = file + ".lock";
-  Descriptor descriptor(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!descriptor.open()) return Error({name, 0, 0}, std::string("can't be made: ") + std::strerror(errno));
-  for (const auto end = std::chrono::steady_clock::now() + 2s; ::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0;) {
+  SHEAF_ASSIGN(Folder folder, Folder::open(path));
+  for (const auto end = std::chrono::steady_clock::now() + 2s; ::flock(folder.descriptor(), LOCK_EX | LOCK_NB) != 0;) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) break;
-    if (std::chrono::steady_clock::now() > end) return Error({name, 0, 0}, "another process holds it locked");
+    if (std::chrono::steady_clock::now() > end) return Error({path, 0, 0}, "another process holds it locked");
     std::this_thread::sleep_for(1ms);
   }
-  return descriptor;
+  return folder;
 }
 
 }  // namespace
@@ -143,7 +139,7 @@ Result<void> ChoiceCache::save(bool replace) {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) return Error({folder_, 0, 0}, "can't be made: " + error.message());
-  SHEAF_ASSIGN(const Descriptor lock, locked(file_));
+  SHEAF_ASSIGN(const Folder lock, locked(folder_));
   if (const auto others = read(file_, machine_)) {
     for (const auto& [key, theirs] : *others) {
       const bool ours = put_.contains(key) && (replace || !theirs.serves(known_.at(key).candidates));

@@ -5,6 +5,7 @@
 #include "runtime/ops/traits.h"
 #include "runtime/plan/op_list.h"
 #include "tests/sim/fused_norm.h"
+#include "tests/sim/host_operand.h"
 #include "tests/sim/joined_convolution.h"
 #include "tests/sim/relayout.h"
 
@@ -15,69 +16,10 @@
 namespace sheaf::sim {
 namespace {
 
-/// Host memory, aligned as operations of the CPU need it.
-class HostBuffer {
- public:
-  explicit HostBuffer(size_t bytes) : memory_(cpu_device()->allocate(bytes)) {}
-  ~HostBuffer() {
-    if (memory_) cpu_device()->release(*memory_);
-  }
-  HostBuffer(const HostBuffer&) = delete;
-  HostBuffer& operator=(const HostBuffer&) = delete;
-  void* get() const { return memory_ ? *memory_ : nullptr; }
-
- private:
-  Result<void*> memory_;
-};
-
-/// An operand on its way between the GPU's format and the CPU's.
-struct Operand {
-  TensorSpec gpu, cpu, plain;
-  Prepared reorder;  ///< between plain and `cpu`; none if they are the same
-  std::shared_ptr<HostBuffer> own, between;
-  bool direct() const { return same_form(gpu, cpu); }
-
-  Result<void> prepare(bool input) {
-    plain = plain_tensor(cpu.dtype, gpu.dims);
-    if (direct()) return {};
-    own = std::make_shared<HostBuffer>(cpu.bytes);
-    if (cpu.plain()) return {};
-    between = std::make_shared<HostBuffer>(plain.bytes);
-    auto made = input ? cpu_device()->prepare_reorder(plain, cpu, 1) : cpu_device()->prepare_reorder(cpu, plain, 1);
-    if (!made) return made.error();
-    reorder = std::move(*made);
-    return {};
-  }
-  /// The CPU's buffer with the contents of `bytes`.
-  void* taken(void* bytes) {
-    if (direct()) return bytes;
-    if (cpu.plain()) {
-      relayout(gpu, bytes, plain, own->get());
-      return own->get();
-    }
-    relayout(gpu, bytes, plain, between->get());
-    reordered(between->get(), own->get());
-    return own->get();
-  }
-  void* place(void* bytes) { return direct() ? bytes : own->get(); }
-  void give(void* bytes) {
-    if (direct()) return;
-    if (!cpu.plain()) reordered(own->get(), between->get());
-    relayout(plain, cpu.plain() ? own->get() : between->get(), gpu, bytes);
-  }
-
- private:
-  void reordered(void* from, void* to) {
-    const HostBuffer scratch(reorder.scratch_bytes);
-    void* buffers[] = {from, to};
-    reorder.executable->run(buffers, scratch.get());
-  }
-};
-
 /// An operation's work when its turn comes; outlives the operation if it is still in a stream.
 struct Body {
   std::unique_ptr<Executable> executable;  ///< null: a copy between formats
-  std::vector<Operand> inputs, outputs;
+  std::vector<HostOperand> inputs, outputs;
   size_t scratch_bytes = 0;
   std::atomic<bool> failed[2] = {false, false};  ///< by phase: the last run
 
@@ -247,10 +189,10 @@ Result<Prepared> SimLibrary::prepare(const PrepareRequest& request) {
   const bool last = options_.channels_last && of_images(request.step.op);
   const bool narrows = options_.narrow_gradients && request.step.op == Op::conv_backward_weight;
   auto body = std::make_shared<Body>();
-  const auto operands = [&](std::vector<TensorSpec>& specs, std::vector<Operand>& made, bool input) -> Result<void> {
+  const auto operands = [&](std::vector<TensorSpec>& specs, std::vector<HostOperand>& made, bool input) -> Result<void> {
     const auto asked = input ? request.inputs : request.outputs;
     for (TensorSpec& spec : specs) {
-      Operand operand;
+      HostOperand operand;
       operand.cpu = spec;
       if (!is_workspace(spec)) {
         const bool narrow = !input && made.empty() && narrows;

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <thread>
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -131,9 +130,9 @@ TEST_F(ChoiceCaches, processes_that_write_at_once_lose_nothing) {
 TEST_F(ChoiceCaches, a_lock_that_stays_is_an_error) {
   kept();
   ChoiceCache cache = open();
-  const Descriptor lock(::open((cache.file() + ".lock").c_str(), O_RDWR));
-  ASSERT_TRUE(lock.open());
-  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  const auto folder = Folder::open(folder_);
+  ASSERT_TRUE(folder);
+  ASSERT_EQ(::flock(folder->descriptor(), LOCK_EX), 0);
   cache.put("conv b", taken("direct"));
   const auto saved = cache.save(false);
   ASSERT_FALSE(saved);
