@@ -1,18 +1,15 @@
 #include "runtime/bind/choice_cache.h"
 
-#include "runtime/base/file.h"
+#include "runtime/base/folder_lock.h"
 #include "runtime/base/version.h"
 #include "runtime/plan/plan.h"
 #include "runtime/base/sha256.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <thread>
-
-#include <sys/file.h>
 
 namespace sheaf {
 namespace {
@@ -78,14 +75,11 @@ std::string text_of(const KnownChoices& known, const std::string& machine) {
   return Json{{"version", kCacheVersion}, {"machine", machine}, {"operations", operations}}.dump(1) + "\n";
 }
 
-/// Held while one process reads the file and writes it again: of its folder, since writing replaces the file. File systems without locks (some
-/// network ones) get none.
+/// Held while one process reads the file and writes it again: of its folder, since writing replaces the file.
 Result<Folder> locked(const std::string& path) {
   using namespace std::chrono_literals;
   SHEAF_ASSIGN(Folder folder, Folder::open(path));
-  for (const auto end = std::chrono::steady_clock::now() + 2s; ::flock(folder.descriptor(), LOCK_EX | LOCK_NB) != 0;) {
-    if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) break;
+  for (const auto end = std::chrono::steady_clock::now() + 2s; !try_lock(folder);) {
     if (std::chrono::steady_clock::now() > end) return Error({path, 0, 0}, "another process holds it locked");
     std::this_thread::sleep_for(1ms);
   }

@@ -7,11 +7,14 @@
 #include "runtime/plan/json_text.h"
 
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 namespace sheaf {
 namespace {
 
 constexpr uint64_t kLargestFile = 1 << 20;
+
 /// The figures of a description under their names in the file.
 template <typename Description, typename Use>
 void for_each_figure(Description& device, const Use& use) {
@@ -25,6 +28,17 @@ void for_each_figure(Description& device, const Use& use) {
   use("seconds_per_wait", device.seconds_per_wait);
   use("copy_bytes_per_second", device.copy_bytes_per_second);
   use("memory_bytes", device.memory_bytes);
+}
+
+/// The same for rates by operation.
+template <typename Description, typename Use>
+void for_each_rates(Description& device, const Use& use) {
+  use("operations", device.operations);
+  use("bf16_operations", device.bf16_operations);
+  use("by_channels", device.by_channels);
+  use("bf16_by_channels", device.bf16_by_channels);
+  use("fast_by_channels", device.fast_by_channels);
+  use("bf16_fast_by_channels", device.bf16_fast_by_channels);
 }
 
 double positive(const JsonNode& node) {
@@ -45,15 +59,9 @@ void for_each_operation(const JsonNode& node, const char* name, const Use& use) 
   }
 }
 
-/// Rates by operation, in place of those that were guessed.
-void read_operations(const JsonNode& node, const char* name, std::map<Op, double>& operations) {
-  if (!node.has(name)) return;
-  operations.clear();
-  for_each_operation(node, name, [&](Op op, const JsonNode& rate) { operations[op] = positive(rate); });
-}
+void read_rates(const JsonNode& node, double& rate) { rate = positive(node); }
 
-ChannelRates channel_rates(const JsonNode& list) {
-  ChannelRates rates;
+void read_rates(const JsonNode& list, ChannelRates& rates) {
   const size_t size = list.size();
   if (size == 0 && !list.failed()) list.fail("must have a pair of a number of channels and a rate");
   for (size_t i = 0; i < size && !list.failed(); ++i) {
@@ -64,30 +72,19 @@ ChannelRates channel_rates(const JsonNode& list) {
     if (!rates.empty() && channels <= rates.back().first) pair.fail("must have more channels than the pair before it");
     rates.emplace_back(channels, positive(pair.element(1)));
   }
-  return rates;
 }
 
-void read_channels(const JsonNode& node, const char* name, std::map<Op, ChannelRates>& rates) {
-  if (!node.has(name)) return;
-  rates.clear();
-  for_each_operation(node, name, [&](Op op, const JsonNode& list) { rates[op] = channel_rates(list); });
-}
-
-void read_candidates(const JsonNode& node, const char* name, std::map<Op, CandidateRates>& rates) {
-  if (!node.has(name)) return;
-  rates.clear();
-  for_each_operation(node, name, [&](Op op, const JsonNode& candidates) {
-    if (!candidates.json().is_object()) return candidates.fail("must be an object");
-    for (const auto& item : candidates.json().items())
-      rates[op][item.key()] = channel_rates(candidates.field(item.key().c_str()));
-  });
+void read_rates(const JsonNode& node, CandidateRates& rates) {
+  if (!node.json().is_object()) return node.fail("must be an object");
+  for (const auto& item : node.json().items()) read_rates(node.field(item.key().c_str()), rates[item.key()]);
 }
 
 void read_device(const JsonNode& node, DeviceDescription& device) {
-  node.only({"model", "cores", "flops_per_second", "bf16_flops_per_second", "bytes_per_second", "core_bytes_per_second",
-             "cache_bytes", "cache_bytes_per_second", "seconds_per_operation", "seconds_per_wait", "copy_bytes_per_second",
-             "memory_bytes", "operations", "bf16_operations", "by_channels", "bf16_by_channels", "fast_by_channels",
-             "bf16_fast_by_channels"});
+  std::vector<std::string_view> names = {"model", "cores"};
+  const auto add = [&](const char* name, const auto&) { names.push_back(name); };
+  for_each_figure(device, add);
+  for_each_rates(device, add);
+  node.only(names);
   if (node.failed()) return;
   device.known = true;
   if (node.has("model")) device.model = node.field("model").text();
@@ -97,12 +94,11 @@ void read_device(const JsonNode& node, DeviceDescription& device) {
     if (node.has(name)) figure = positive(node.field(name));
   });
   if (!node.has("bf16_flops_per_second")) device.bf16_flops_per_second = device.flops_per_second * guessed_ratio;
-  read_operations(node, "operations", device.operations);
-  read_operations(node, "bf16_operations", device.bf16_operations);
-  read_channels(node, "by_channels", device.by_channels);
-  read_channels(node, "bf16_by_channels", device.bf16_by_channels);
-  read_candidates(node, "fast_by_channels", device.fast_by_channels);
-  read_candidates(node, "bf16_fast_by_channels", device.bf16_fast_by_channels);
+  for_each_rates(device, [&](const char* name, auto& rates) {
+    if (!node.has(name)) return;
+    rates.clear();  // they take the place of those that were guessed
+    for_each_operation(node, name, [&](Op op, const JsonNode& given) { read_rates(given, rates[op]); });
+  });
 }
 
 template <typename Rates>
@@ -117,15 +113,9 @@ Json json_of(const DeviceDescription& device) {
   for_each_figure(device, [&](const char* name, double figure) {
     if (figure > 0) json[name] = figure;
   });
-  const auto add = [&](const char* name, const auto& rates) {
+  for_each_rates(device, [&](const char* name, const auto& rates) {
     if (!rates.empty()) json[name] = json_of(rates);
-  };
-  add("operations", device.operations);
-  add("bf16_operations", device.bf16_operations);
-  add("by_channels", device.by_channels);
-  add("bf16_by_channels", device.bf16_by_channels);
-  add("fast_by_channels", device.fast_by_channels);
-  add("bf16_fast_by_channels", device.bf16_fast_by_channels);
+  });
   return json;
 }
 

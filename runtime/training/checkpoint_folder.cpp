@@ -1,5 +1,6 @@
 #include "runtime/training/checkpoint_folder.h"
 
+#include "runtime/base/folder_lock.h"
 #include "runtime/base/temporary_name.h"
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
-#include <sys/file.h>
 #include <unistd.h>
 
 namespace sheaf {
@@ -59,14 +59,12 @@ Result<CheckpointFolder> CheckpointFolder::open(const std::string& folder, int k
   };
   if (const int code = make_folders(folder); code != 0) return failure("the folder for checkpoints can't be made", code);
   SHEAF_ASSIGN(auto held, Folder::open(folder));
-  const int lock = held.descriptor();
-  if (::faccessat(lock, ".", W_OK | X_OK, 0) != 0) return failure("the folder for checkpoints can't be written", errno);
-  // File systems without locks (some network ones) get none.
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return Error({folder, 0, 0}, "another run keeps its checkpoints in this folder right now");
+  const int descriptor = held.descriptor();
+  if (::faccessat(descriptor, ".", W_OK | X_OK, 0) != 0) return failure("the folder for checkpoints can't be written", errno);
+  if (!try_lock(held)) return Error({folder, 0, 0}, "another run keeps its checkpoints in this folder right now");
   CheckpointFolder opened(std::move(held), keep);
   for (const std::string& name : opened.names()) {
-    if (step_of(finished_name(name))) ::unlinkat(lock, name.c_str(), 0);  // what a killed run left
+    if (step_of(finished_name(name))) ::unlinkat(descriptor, name.c_str(), 0);  // what a killed run left
   }
   return opened;
 }

@@ -99,11 +99,10 @@ Result<Measured> measure(const LibraryOperation& operation, int threads, Operand
   return measure(operation, threads, operands, std::move(prepared));
 }
 
-/// The candidates that only fast numerics allow.
-Result<std::vector<std::string>> fast_candidates(const LibraryOperation& operation, int threads) {
+/// The candidates that only fast numerics allow, unlike those of `without`.
+Result<std::vector<std::string>> fast_candidates(const LibraryOperation& operation, int threads, const Selection& without) {
   std::set<std::string> strict;
-  SHEAF_ASSIGN(const auto without, prepare(operation, threads, false));
-  for (const auto& candidate : without.selection->candidates) strict.insert(candidate.name);
+  for (const auto& candidate : without.candidates) strict.insert(candidate.name);
   std::vector<std::string> names;
   SHEAF_ASSIGN(const auto with, prepare(operation, threads, true));
   for (const auto& candidate : with.selection->candidates)
@@ -124,10 +123,11 @@ Result<OperationRates> operation_rates(int threads, DType dtype) {
     const int64_t together = channels == 1 ? kChannels : channels, side = together > kChannels ? kSide / 2 : kSide;
     const int64_t rows = 16 * threads * kChannels * kSide * kSide / (together * side * side);
     for (const LibraryOperation& operation : convolutions(rows, side, together, together / channels, dtype)) {
-      SHEAF_ASSIGN(const Measured measured, measure(operation, threads, Operands::from_memory));
+      SHEAF_ASSIGN(auto strict, prepare(operation, threads, false));
+      SHEAF_ASSIGN(const auto names, fast_candidates(operation, threads, *strict.selection));
+      SHEAF_ASSIGN(const Measured measured, measure(operation, threads, Operands::from_memory, std::move(strict)));
       rates.by_channels[operation.step.op].emplace_back(channels, measured.rate());
       if (channels == kChannels) rates.operations[operation.step.op] = measured.rate();
-      SHEAF_ASSIGN(const auto names, fast_candidates(operation, threads));
       for (const std::string& name : names) {
         SHEAF_ASSIGN(auto prepared, prepare(operation, threads, true, name));
         SHEAF_ASSIGN(const Measured fast, measure(operation, threads, Operands::from_memory, std::move(prepared)));

@@ -91,9 +91,9 @@ double leave_pixels_seconds(const Operation& operation, const Work& work, ConvRe
 /// Gradients by weight that oneDNN computes channel by channel, as a product of matrices each; its own code is for kernels three wide.
 constexpr double kChannelShare = .008, kThreeShare = .25;
 
-/// Of f32, y on a Xeon with AMX, whose brgconv suffers more from short rows. (f32 needs no tile: AMX merely identifies the CPU that these were measured on; for
-/// Xeons without it the shares of other CPUs stand.) With one image either layout takes as long as it takes to fetch the weight, so neither
-/// gains by them.
+/// Of f32, y on a Xeon with AMX, whose brgconv suffers more from short rows. (f32 needs no tile: AMX merely identifies the CPU that these
+/// were measured on; for Xeons without it the shares of other CPUs stand.) With one image either layout takes as long as it takes to fetch
+/// the weight, so neither gains by them.
 double xeon_share(const Work& work, bool brgconv) {
   const bool rows = brgconv || work.images == 1;
   if (rows && work.strided) return work.width <= 4 ? .35 : work.width <= 7 ? .75 : .8;
@@ -174,31 +174,35 @@ double other_pass(const Operation& operation, const ConvShape& g, const Work& wo
                                              : preferred);
 }
 
+/// By oneDNN, which takes `alone` for the operation itself: with the other pass and what its layout costs among neighbours.
+double library_seconds(const Operation& operation, const ConvShape& g, const Work& work, ConvResult result, double alone) {
+  if (g.x.size() != 4) return alone;
+  return alone + other_pass(operation, g, work, result, false) + leave_pixels_seconds(operation, work, result);
+}
+
+/// By a large product of matrices.
+double product_alone(const Work& work) {
+  return work.dense / .92 / (work.bf16 && has_amx() ? kMatrixRate : vector_rate(work.bf16)) / work.threads;
+}
+
 }  // namespace
 
 double direct_seconds(const Operation& operation, const ConvShape& g, ConvResult result, Layout layout) {
   const Work work(operation, g);
-  const double seconds = direct_alone(work, result, layout);
-  if (g.x.size() != 4) return seconds;
-  return seconds + other_pass(operation, g, work, result, false) + leave_pixels_seconds(operation, work, result);
+  return library_seconds(operation, g, work, result, direct_alone(work, result, layout));
 }
 
 double pixel_product_seconds(const Operation& operation, const ConvShape& mirror) {
   const Work work(operation, mirror);
-  const double seconds = work.dense / .92 / (work.bf16 && has_amx() ? kMatrixRate : vector_rate(work.bf16)) / work.threads;
-  return mirror.x.size() == 4 ? seconds + other_pass(operation, mirror, work, ConvResult::dx, false) +
-                                    leave_pixels_seconds(operation, work, ConvResult::dx)
-                              : seconds;
+  return library_seconds(operation, mirror, work, ConvResult::dx, product_alone(work));
 }
 
 double transpose_seconds(const Operation& operation, const ConvShape& mirror) {
   constexpr double kShare = .5, kMatrixShare = .08;
   const Work work(operation, mirror);
   const bool amx = work.bf16 && has_amx();
-  const double seconds = work.dense / (amx ? kMatrixShare * kMatrixRate : kShare * vector_rate(work.bf16)) / work.threads;
-  if (mirror.x.size() != 4) return seconds;
-  return seconds + other_pass(operation, mirror, work, ConvResult::dx, false) +
-         leave_pixels_seconds(operation, work, ConvResult::dx);
+  const double alone = work.dense / (amx ? kMatrixShare * kMatrixRate : kShare * vector_rate(work.bf16)) / work.threads;
+  return library_seconds(operation, mirror, work, ConvResult::dx, alone);
 }
 
 double depthwise_seconds(const Operation& operation, const ConvShape& g, ConvResult) {
@@ -209,8 +213,7 @@ double depthwise_seconds(const Operation& operation, const ConvShape& g, ConvRes
 
 double pointwise_seconds(const Operation& operation, const ConvShape& g, ConvResult result) {
   const Work work(operation, g);
-  const double seconds = work.dense / .92 / (work.bf16 && has_amx() ? kMatrixRate : vector_rate(work.bf16)) / work.threads;
-  return seconds + other_pass(operation, g, work, result, false) + enter_pixels_seconds(operation, work, result);
+  return product_alone(work) + other_pass(operation, g, work, result, false) + enter_pixels_seconds(operation, work, result);
 }
 
 double pixels_seconds(const Operation& operation, const ConvShape& g, ConvResult result, Operands operands) {
